@@ -20,6 +20,7 @@ from integration.docs import (
 from keyfold.options.declared import FIELD_OPTIONS, known
 from keyfold.options.option import Changes, Option
 from keyfold.options.values import names
+from keyfold.procedures import procedures
 
 README = TOP / "README.md"
 DOCS = TOP / "docs"
@@ -128,6 +129,15 @@ def figures() -> str:
     return aggregate_tables.table(("seconds", "keyfold", "Delta Lake", "Paimon (Java)"), rows)
 
 
+def called() -> str:
+    """The procedures, with the arguments that each takes."""
+    rows = [
+        (f"`{one.name}`", ", ".join(f"`{given.name}`" for given in one.parameters), one.doc)
+        for one in procedures().values()
+    ]
+    return aggregate_tables.table(("procedure", "arguments after `table`", "what it does"), rows)
+
+
 TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "README.md": {"figures": figures},
     "aggregate-functions.md": {"calls": aggregate_tables.calls},
@@ -136,6 +146,7 @@ TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
         "parameters": aggregate_tables.parameters,
     },
     "engines.md": {"engines": aggregate_tables.merge_engines},
+    "operate.md": {"procedures": called},
     "options.md": {"options": options},
     "python-reference.md": {"reference": python_reference.reference},
     "states.md": {"states": aggregate_tables.states},

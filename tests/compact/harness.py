@@ -1,13 +1,13 @@
-"""Compactions of tables in a temporary warehouse, through the questions a JVM would ask."""
+"""Compactions of tables in a temporary warehouse, in their parts."""
 
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from keyfold.questions import compact as driver
 from keyfold.questions.tasks import rewrite as executor
 from keyfold.storage.table import Table
 from keyfold.wire.partitions import Partition
+from tests.compact import parts as driver
 from tests.storage import tables
 
 Json = dict[str, Any]

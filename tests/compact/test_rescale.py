@@ -11,13 +11,13 @@ import pytest
 
 from keyfold.errors import ConflictError, KeyfoldError, NotSupportedError, TableError
 from keyfold.kernels.keys.hash import bucket_hash
-from keyfold.questions import compact
 from keyfold.storage.commits import commit
 from keyfold.storage.commits import rescale as storage
 from keyfold.storage.schema import schemas
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table
 from tests.compact import harness as compaction
+from tests.compact import parts
 from tests.compact.histories import History, rows, stored
 from tests.compact.test_histories import ADDS, ANY, is_refused
 from tests.concurrency import jobs
@@ -31,14 +31,14 @@ COUNTS = (1, 2, 3, 4, 6, 7)
 
 def plan(found: Table, buckets: int, parallelism: int = 2) -> Any:
     asked = compaction.question(found, buckets=buckets, parallelism=parallelism)
-    return compaction.sent(compact.plan_rescale(asked))
+    return compaction.sent(parts.plan_rescale(asked))
 
 
 def finish(found: Table, planned: Any) -> Any:
     """Run and commit what was planned."""
     done = [one["files"] for one in compaction.run(planned, planned)]
     told = {"compaction": planned["compaction"], "step": planned["step"], "results": done}
-    return compact.commit_rescale(compaction.question(found, **told))
+    return parts.commit_rescale(compaction.question(found, **told))
 
 
 def rescaled(found: Table, buckets: int, parallelism: int = 2) -> Any:
@@ -241,7 +241,7 @@ def test_killed_between_schema_and_snapshot(
     with monkeypatch.context() as patched:
         patched.setattr(commit, "rewrite", dead)
         patched.setattr(storage, "take_back", dead)
-        patched.setattr(compact, "abandon_compaction", dead)
+        patched.setattr(parts, "abandon_compaction", dead)
         with pytest.raises(Killed):
             job.commit()
     assert state(folder)[:2] == (4, 1)
@@ -304,7 +304,7 @@ def test_an_expired_plan_is_a_conflict(folder: str) -> None:
     job = jobs.Rescale(folder, 4).run()
     jobs.written(folder, [{"k": 1, "v": 100}], "overwrite")
     jobs.expired(folder, 1)
-    with pytest.raises(ConflictError, match="has expired; run it again"):
+    with pytest.raises(ConflictError, match="replaced a data file that this one wrote again; run"):
         job.commit()
     assert state(folder)[0] == 2
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from keyfold.errors import ConflictError
 from keyfold.kernels.ops import DELETE, UPDATE_AFTER
 from keyfold.merge.plan import check
-from keyfold.questions import commit, compact, partitions
+from keyfold.questions import commit, partitions
 from keyfold.questions.tasks import rewrite
 from keyfold.questions.tasks.write import job_of
 from keyfold.read import scan_plan
@@ -24,6 +24,7 @@ from keyfold.storage.table import Table
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import ScanSpec, Split, WriteSpec
 from keyfold.write.writer import write
+from tests.compact import parts
 from tests.procedures.called import called
 from tests.read import harness
 from tests.storage import tables
@@ -175,7 +176,7 @@ class Compact:
     def __init__(self, place: Place, strategy: str = "full") -> None:
         self.place, self.table = place, table_of(place)
         asked = {"strategy": strategy, "partitions": None, "where": [], "touched": None}
-        self.planned: Json = compact.plan_compaction(question(self.table, place, compaction=asked))
+        self.planned: Json = parts.plan_compaction(question(self.table, place, compaction=asked))
         self.done: list[list[Json]] = []
 
     def run(self) -> "Compact":
@@ -192,7 +193,7 @@ class Compact:
         if not steps:
             return []
         asked = question(self.table, self.place, compaction=spec, steps=steps, results=self.done)
-        return [answer["outcome"] for answer in compact.commit_compaction(asked)]
+        return [answer["outcome"] for answer in parts.commit_compaction(asked)]
 
     def abandon(self) -> None:
         """What the JVM asks where the commit failed."""
@@ -201,7 +202,7 @@ class Compact:
         if steps:
             step = steps[0]["step"]
             asked = question(self.table, self.place, compaction=spec, step=step, results=results)
-            compact.abandon_compaction(asked)
+            parts.abandon_compaction(asked)
 
 
 class Rescale:
@@ -210,7 +211,7 @@ class Rescale:
     def __init__(self, folder: str, buckets: int) -> None:
         self.table = table_of(folder)
         asked = question(self.table, buckets=buckets, parallelism=2)
-        self.planned: Json = compact.plan_rescale(asked)
+        self.planned: Json = parts.plan_rescale(asked)
         self.done: list[Json] = []
 
     def run(self) -> "Rescale":
@@ -224,7 +225,7 @@ class Rescale:
     def commit(self) -> int | None:
         told = {"compaction": self.planned["compaction"], "step": self.planned["step"]}
         asked = question(self.table, results=self.done, **told)
-        published: int | None = compact.commit_rescale(asked)["snapshot"]
+        published: int | None = parts.commit_rescale(asked)["snapshot"]
         return published
 
 

@@ -12,9 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 import keyfold
+from keyfold.compact.running import compacted
 from keyfold.kernels.ops import DELETE
 from keyfold.questions import partitions
-from keyfold.tables import compaction
+from keyfold.tables import calls
 from keyfold.write import jobs as writes
 from tests.concurrency.jobs import Changes, Place, options_of, question
 from tests.machine.direct import Direct, stored
@@ -100,7 +101,8 @@ class Partitioned(Direct):
         super().change(line, state, statement)
         table = self.table(line)
         if not table._load().options.write_only:
-            compaction.compacted(table._session, table._load, "auto")
+            with table._session.working():
+                compacted(calls.Here(table._session), table._load, "auto")
 
     def records(self, statement: Statement) -> list[tuple[int, dict[str, Any]]]:
         more: dict[str, Any] = {"op": "+I"} if self.has_kinds else {}

@@ -13,7 +13,6 @@ from keyfold.errors import NotSupportedError, TableError
 from keyfold.kernels.ops import INSERT
 from keyfold.merge.plan import check
 from keyfold.options import provided
-from keyfold.questions.compact import plan_compaction
 from keyfold.read.call_options import with_options
 from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.table import Table
@@ -63,7 +62,9 @@ def test_a_table_is_read_and_compacted_by_it(tmp_path: Path) -> None:
     assert harness.rows(found) == CLOSE
     assert harness.rows(found, ["s"]) == [{"s": "1"}, {"s": "2"}]
     assert len(tables.reload(found).live_files()) == 4
-    planned = compaction.sent(plan_compaction(compaction.asked(found) | {"code": CODE}))
+    planned = compaction.sent(
+        compaction.driver.plan_compaction(compaction.asked(found) | {"code": CODE})
+    )
     for step in planned["steps"]:
         compaction.commit(found, planned, step, compaction.run(planned, step))
     assert len(tables.reload(found).live_files()) == 1

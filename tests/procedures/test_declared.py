@@ -8,11 +8,11 @@ import pytest
 
 from keyfold.errors import TableError
 from keyfold.procedures import procedures
-from keyfold.procedures.declare import OPTIONS, Procedure
+from keyfold.procedures.declare import CONDITION, OPTIONS, Procedure
 from tests.procedures.called import called
 from tests.storage import tables
 
-TYPES = {"STRING", "INT", "BIGINT", "BOOLEAN", "TIMESTAMP", OPTIONS}
+TYPES = {"STRING", "INT", "BIGINT", "BOOLEAN", "TIMESTAMP", OPTIONS, CONDITION}
 
 
 @pytest.mark.parametrize("procedure", procedures().values(), ids=lambda one: one.name)

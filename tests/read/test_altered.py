@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import keyfold
 from keyfold.errors import NotSupportedError
-from keyfold.questions.compact import commit_compaction, plan_compaction
 from keyfold.read.folds.summary import summarized
 from keyfold.read.nested_pruning import narrowed, nested
 from keyfold.storage.table import Table
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import Aggregate, ScanSpec
 from tests.compact import harness as compaction
+from tests.compact.parts import commit_compaction, plan_compaction
 from tests.read import harness
 from tests.read.altered import STEPS, Altered
 from tests.read.harness import where

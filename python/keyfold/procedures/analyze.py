@@ -1,10 +1,10 @@
 """analyze: figures of columns, which Spark counts and its optimizer then has."""
 
-from keyfold.procedures.declare import Call, Parameter, Procedure, Rows
+from keyfold.procedures.declare import Procedure, ProcedureCall, ProcedureParameter, Rows
 from keyfold.read.column_statistics import store
 
 
-def _analyze(call: Call, columns: str | None) -> Rows:
+def _analyze(call: ProcedureCall, columns: str | None) -> Rows:
     named = None if columns is None else [name.strip() for name in columns.split(",")]
     found = call.caller.analyzed(named and [name for name in named if name])
     snapshot = store(call.table, found["rows"], found["columns"])
@@ -15,7 +15,11 @@ def _analyze(call: Call, columns: str | None) -> Rows:
 ANALYZE = Procedure(
     "analyze",
     "counts rows and the values of columns, for Spark's optimizer",
-    (Parameter("columns", "STRING", "names, with commas between them; all columns when left out"),),
+    (
+        ProcedureParameter(
+            "columns", "STRING", "names, with commas between them; all columns when left out"
+        ),
+    ),
     {"snapshot_id": "BIGINT", "row_count": "BIGINT", "columns": "ARRAY<STRING>"},
     _analyze,
     "Counts rows and the values of columns for Spark's optimizer "

@@ -1,13 +1,13 @@
 """create_branch and its kin: branches of a table, with Paimon's names and arguments."""
 
-from keyfold.procedures.declare import Call, Parameter, Procedure, Rows
+from keyfold.procedures.declare import Procedure, ProcedureCall, ProcedureParameter, Rows
 from keyfold.storage.branching import branches
 
 _DONE = {"result": "BOOLEAN"}
-_BRANCH = Parameter("branch", "STRING", "its name", is_required=True)
+_BRANCH = ProcedureParameter("branch", "STRING", "its name", is_required=True)
 
 
-def _create(call: Call, branch: str, tag: str | None, ignoreIfExists: str) -> Rows:
+def _create(call: ProcedureCall, branch: str, tag: str | None, ignoreIfExists: str) -> Rows:
     may_exist = ignoreIfExists.strip().lower() == "true"
     branches.create(call.newest(), branch, tag, if_not_exists=may_exist)
     return [{"result": True}]
@@ -18,8 +18,8 @@ CREATE_BRANCH = Procedure(
     "makes a branch of a tag, or an empty one",
     (
         _BRANCH,
-        Parameter("tag", "STRING", "the tag that it begins at"),
-        Parameter(
+        ProcedureParameter("tag", "STRING", "the tag that it begins at"),
+        ProcedureParameter(
             "ignoreIfExists", "STRING", "'true': do nothing if there is such a branch", "false"
         ),
     ),
@@ -29,7 +29,7 @@ CREATE_BRANCH = Procedure(
 )
 
 
-def _delete(call: Call, branch: str) -> Rows:
+def _delete(call: ProcedureCall, branch: str) -> Rows:
     table = call.newest()
     for name in branch.split(","):
         branches.delete(table, name.strip())
@@ -39,14 +39,14 @@ def _delete(call: Call, branch: str) -> Rows:
 DELETE_BRANCH = Procedure(
     "delete_branch",
     "deletes branches and the files that only they hold",
-    (Parameter("branch", "STRING", "names, with commas between them", is_required=True),),
+    (ProcedureParameter("branch", "STRING", "names, with commas between them", is_required=True),),
     _DONE,
     _delete,
     "Deletes branches and the files that only they hold.",
 )
 
 
-def _rename(call: Call, from_branch: str, to_branch: str) -> Rows:
+def _rename(call: ProcedureCall, from_branch: str, to_branch: str) -> Rows:
     branches.rename(call.newest(), from_branch, to_branch)
     return [{"result": True}]
 
@@ -55,8 +55,8 @@ RENAME_BRANCH = Procedure(
     "rename_branch",
     "gives a branch another name",
     (
-        Parameter("from_branch", "STRING", "the old name", is_required=True),
-        Parameter("to_branch", "STRING", "the new name", is_required=True),
+        ProcedureParameter("from_branch", "STRING", "the old name", is_required=True),
+        ProcedureParameter("to_branch", "STRING", "the new name", is_required=True),
     ),
     _DONE,
     _rename,
@@ -64,7 +64,7 @@ RENAME_BRANCH = Procedure(
 )
 
 
-def _fast_forward(call: Call, branch: str) -> Rows:
+def _fast_forward(call: ProcedureCall, branch: str) -> Rows:
     branches.fast_forward(call.newest(), branch)
     return [{"result": True}]
 

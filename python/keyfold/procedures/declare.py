@@ -1,8 +1,8 @@
 """The declaration of a procedure: its name, what it takes and gives, and its function.
 
 Spark's CALL, the methods of Python's tables and the page about operations are made of it. The
-function is given a `Call` and the arguments by name, and returns rows: objects by the names of the
-result's columns.
+function is given a `ProcedureCall` and the arguments by name, and returns rows: objects by the
+names of the result's columns.
 """
 
 from __future__ import annotations
@@ -13,20 +13,18 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from keyfold.compact.task_runner import TaskRunner
 from keyfold.errors import TableError
 from keyfold.storage.table import Table
 from keyfold.types.arrow import to_arrow
 from keyfold.types.sql import from_sql
 
 Rows = list[dict[str, Any]]
-OPTIONS = "OPTIONS"
+OPTIONS, CONDITION = "OPTIONS", "CONDITION"
 
 
-class Caller(Protocol):
+class Caller(TaskRunner, Protocol):
     """The process that calls a procedure, as far as procedures ask it."""
-
-    def note(self, line: str, *, is_bad: bool = False) -> None:
-        """Write a line to the caller's log."""
 
     def analyzed(self, columns: list[str] | None) -> Mapping[str, Any]:
         """Let Spark count the rows of the table and the values of columns, all if none are named:
@@ -35,7 +33,7 @@ class Caller(Protocol):
 
 
 @dataclass(frozen=True)
-class Call:
+class ProcedureCall:
     """One call: the table as the caller loaded it, and as it is whenever `newest` is asked."""
 
     table: Table
@@ -44,11 +42,13 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ProcedureParameter:
     """A parameter after `table`. An argument that is left out or NULL is the default.
 
     The type is one of Spark's, and its values arrive as Python's: a TIMESTAMP in milliseconds since
-    1970. OPTIONS are a map, or a text 'name=value,…', and arrive as a dictionary.
+    1970. OPTIONS are a map, or a text 'name=value,…', and arrive as a dictionary. A CONDITION is
+    SQL over the columns that the table is partitioned by, and arrives as predicates; False if no
+    partition can satisfy it.
     """
 
     name: str
@@ -68,13 +68,13 @@ class Procedure:
 
     name: str
     purpose: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[ProcedureParameter, ...]
     result: Mapping[str, str]
     function: Callable[..., Rows]
     doc: str
     again: bool = False
 
-    def rows(self, call: Call, given: Mapping[str, Any]) -> Rows:
+    def rows(self, call: ProcedureCall, given: Mapping[str, Any]) -> Rows:
         """The rows of a call with these arguments. Raises TableError if one is missing."""
         arguments = {}
         for parameter in self.parameters:
@@ -102,7 +102,7 @@ class Procedure:
         }
 
 
-def _value(procedure: str, parameter: Parameter, value: Any) -> Any:
+def _value(procedure: str, parameter: ProcedureParameter, value: Any) -> Any:
     if value is None:
         return parameter.default
     if parameter.type == OPTIONS and isinstance(value, str):
@@ -117,6 +117,6 @@ def _value(procedure: str, parameter: Parameter, value: Any) -> Any:
     return value
 
 
-CALL_OPTIONS = Parameter(
+CALL_OPTIONS = ProcedureParameter(
     "options", OPTIONS, "table options for this call, as 'name=value,…' or a map"
 )

@@ -5,7 +5,13 @@ from collections.abc import Mapping
 
 from keyfold.options.declared import TableOptions
 from keyfold.options.names import normalize
-from keyfold.procedures.declare import CALL_OPTIONS, Call, Parameter, Procedure, Rows
+from keyfold.procedures.declare import (
+    CALL_OPTIONS,
+    Procedure,
+    ProcedureCall,
+    ProcedureParameter,
+    Rows,
+)
 from keyfold.read.call_options import with_options
 from keyfold.storage.maintenance.due import ROUND
 from keyfold.storage.maintenance.expire import check_expirable, expire
@@ -14,7 +20,7 @@ from keyfold.storage.maintenance.retained import Retention
 
 
 def _expire(
-    call: Call,
+    call: ProcedureCall,
     retain_max: int | None,
     retain_min: int | None,
     older_than: int | None,
@@ -43,10 +49,10 @@ EXPIRE_SNAPSHOTS = Procedure(
     "expire_snapshots",
     "deletes old snapshots and the files that only they hold",
     (
-        Parameter("retain_max", "INT", "keep at most so many snapshots"),
-        Parameter("retain_min", "INT", "keep at least so many"),
-        Parameter("older_than", "TIMESTAMP", "delete those made before"),
-        Parameter("max_deletes", "INT", "delete at most so many"),
+        ProcedureParameter("retain_max", "INT", "keep at most so many snapshots"),
+        ProcedureParameter("retain_min", "INT", "keep at least so many"),
+        ProcedureParameter("older_than", "TIMESTAMP", "delete those made before"),
+        ProcedureParameter("max_deletes", "INT", "delete at most so many"),
         CALL_OPTIONS,
     ),
     {"deleted_snapshots_count": "BIGINT"},
@@ -58,7 +64,7 @@ EXPIRE_SNAPSHOTS = Procedure(
 )
 
 
-def orphans(call: Call, older_than: int | None, *, dry_run: bool) -> list[Orphan]:
+def orphans(call: ProcedureCall, older_than: int | None, *, dry_run: bool) -> list[Orphan]:
     """The files that nothing refers to, which are removed unless `dry_run`; those last changed
     before a time in ms since 1970.
     """
@@ -68,7 +74,7 @@ def orphans(call: Call, older_than: int | None, *, dry_run: bool) -> list[Orphan
     return remove_orphans(table, seconds, dry_run=dry_run)
 
 
-def _remove(call: Call, older_than: int | None, dry_run: bool) -> Rows:
+def _remove(call: ProcedureCall, older_than: int | None, dry_run: bool) -> Rows:
     found = orphans(call, older_than, dry_run=dry_run)
     return [
         {
@@ -83,10 +89,10 @@ REMOVE_ORPHAN_FILES = Procedure(
     "remove_orphan_files",
     "deletes files that no snapshot knows",
     (
-        Parameter(
+        ProcedureParameter(
             "older_than", "TIMESTAMP", "only files last changed before; a day ago when left out"
         ),
-        Parameter("dry_run", "BOOLEAN", "name the files, and delete none", False),
+        ProcedureParameter("dry_run", "BOOLEAN", "name the files, and delete none", False),
     ),
     {
         "deletedFileCount": "BIGINT",

@@ -1,10 +1,10 @@
 """table_health: a row for each bucket."""
 
 from keyfold.compact.health import of_table
-from keyfold.procedures.declare import Call, Procedure, Rows
+from keyfold.procedures.declare import Procedure, ProcedureCall, Rows
 
 
-def _health(call: Call) -> Rows:
+def _health(call: ProcedureCall) -> Rows:
     return [one.to_json(call.table.layout) for one in of_table(call.table)]
 
 

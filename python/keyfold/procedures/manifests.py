@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from keyfold.procedures.declare import CALL_OPTIONS, Call, Procedure, Rows
+from keyfold.procedures.declare import CALL_OPTIONS, Procedure, ProcedureCall, Rows
 from keyfold.read.call_options import with_options
 from keyfold.storage.commits import commit
 
 
-def _compact(call: Call, options: Mapping[str, str] | None) -> Rows:
+def _compact(call: ProcedureCall, options: Mapping[str, str] | None) -> Rows:
     commit.compact_manifests(with_options(call.newest(), options))
     return [{"result": True}]
 

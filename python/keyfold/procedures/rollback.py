@@ -1,7 +1,7 @@
 """rollback and its kin: an older snapshot becomes the newest, with Paimon's names and arguments."""
 
 from keyfold.errors import TableError
-from keyfold.procedures.declare import Call, Parameter, Procedure, Rows
+from keyfold.procedures.declare import Procedure, ProcedureCall, ProcedureParameter, Rows
 from keyfold.storage.branching.rollback import rollback
 from keyfold.storage.history import tags, versions
 from keyfold.storage.metadata.snapshots import Snapshot
@@ -15,7 +15,9 @@ def _moved(table: Table, snapshot: Snapshot, tag: str = "") -> Rows:
     return [{"previous_snapshot_id": table.snapshot_id, "current_snapshot_id": newest}]
 
 
-def _rollback(call: Call, version: str | None, snapshot: int | None, tag: str | None) -> Rows:
+def _rollback(
+    call: ProcedureCall, version: str | None, snapshot: int | None, tag: str | None
+) -> Rows:
     table = call.newest()
     asked = {"version": version, "snapshot": snapshot, "tag": tag}
     given = [name for name, value in asked.items() if value is not None]
@@ -35,9 +37,9 @@ ROLLBACK = Procedure(
     "rollback",
     "makes a snapshot or tag the newest",
     (
-        Parameter("version", "STRING", "the id of a snapshot, or the name of a tag"),
-        Parameter("snapshot", "BIGINT", "the id of a snapshot"),
-        Parameter("tag", "STRING", "the name of a tag"),
+        ProcedureParameter("version", "STRING", "the id of a snapshot, or the name of a tag"),
+        ProcedureParameter("snapshot", "BIGINT", "the id of a snapshot"),
+        ProcedureParameter("tag", "STRING", "the name of a tag"),
     ),
     _MOVED,
     _rollback,
@@ -45,7 +47,7 @@ ROLLBACK = Procedure(
 )
 
 
-def _to_timestamp(call: Call, timestamp: int) -> Rows:
+def _to_timestamp(call: ProcedureCall, timestamp: int) -> Rows:
     table = call.newest()
     return _moved(table, versions.snapshot_at(table, timestamp))
 
@@ -53,14 +55,14 @@ def _to_timestamp(call: Call, timestamp: int) -> Rows:
 ROLLBACK_TO_TIMESTAMP = Procedure(
     "rollback_to_timestamp",
     "makes the newest snapshot until a time the newest",
-    (Parameter("timestamp", "BIGINT", "in milliseconds since 1970", is_required=True),),
+    (ProcedureParameter("timestamp", "BIGINT", "in milliseconds since 1970", is_required=True),),
     _MOVED,
     _to_timestamp,
     "Makes the newest snapshot until that time the newest.",
 )
 
 
-def _to_watermark(call: Call, watermark: int) -> Rows:
+def _to_watermark(call: ProcedureCall, watermark: int) -> Rows:
     table = call.newest()
     return _moved(table, versions.snapshot_by_watermark(table, watermark, until=True))
 
@@ -68,7 +70,11 @@ def _to_watermark(call: Call, watermark: int) -> Rows:
 ROLLBACK_TO_WATERMARK = Procedure(
     "rollback_to_watermark",
     "makes the newest snapshot until a watermark the newest",
-    (Parameter("watermark", "BIGINT", "as streams of other engines store it", is_required=True),),
+    (
+        ProcedureParameter(
+            "watermark", "BIGINT", "as streams of other engines store it", is_required=True
+        ),
+    ),
     _MOVED,
     _to_watermark,
     "Makes the newest snapshot until that watermark the newest.",

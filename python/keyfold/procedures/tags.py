@@ -2,14 +2,16 @@
 
 from keyfold.errors import TableError
 from keyfold.options.values import duration
-from keyfold.procedures.declare import Call, Parameter, Procedure, Rows
+from keyfold.procedures.declare import Procedure, ProcedureCall, ProcedureParameter, Rows
 from keyfold.storage.history import tags, versions
 from keyfold.storage.maintenance import automatic, tagging
 
 _DONE = {"result": "BOOLEAN"}
-_TAG = Parameter("tag", "STRING", "its name", is_required=True)
-_SNAPSHOT = Parameter("snapshot", "BIGINT", "the id of a snapshot; the newest when left out")
-_RETAINED = Parameter(
+_TAG = ProcedureParameter("tag", "STRING", "its name", is_required=True)
+_SNAPSHOT = ProcedureParameter(
+    "snapshot", "BIGINT", "the id of a snapshot; the newest when left out"
+)
+_RETAINED = ProcedureParameter(
     "time_retained",
     "STRING",
     "how long it is kept, as '7 d'; tag.default-time-retained when left out",
@@ -24,7 +26,11 @@ def _retained(text: str | None) -> float | None:
 
 
 def _create(
-    call: Call, tag: str, snapshot: int | None, time_retained: str | None, if_not_exists: bool
+    call: ProcedureCall,
+    tag: str,
+    snapshot: int | None,
+    time_retained: str | None,
+    if_not_exists: bool,
 ) -> Rows:
     kept = _retained(time_retained)
     made = tagging.create(call.newest(), tag, snapshot, kept, if_not_exists=if_not_exists)
@@ -38,7 +44,7 @@ CREATE_TAG = Procedure(
         _TAG,
         _SNAPSHOT,
         _RETAINED,
-        Parameter("if_not_exists", "BOOLEAN", "do nothing if there is such a tag", False),
+        ProcedureParameter("if_not_exists", "BOOLEAN", "do nothing if there is such a tag", False),
     ),
     _DONE,
     _create,
@@ -46,7 +52,7 @@ CREATE_TAG = Procedure(
 )
 
 
-def _create_from(call: Call, tag: str, timestamp: int, time_retained: str | None) -> Rows:
+def _create_from(call: ProcedureCall, tag: str, timestamp: int, time_retained: str | None) -> Rows:
     table = call.newest()
     found = versions.snapshot_from(table, timestamp)
     tagging.create(table, tag, found.id, _retained(time_retained))
@@ -59,7 +65,7 @@ CREATE_TAG_FROM_TIMESTAMP = Procedure(
     "tags the first snapshot of a time or later",
     (
         _TAG,
-        Parameter("timestamp", "BIGINT", "in milliseconds since 1970", is_required=True),
+        ProcedureParameter("timestamp", "BIGINT", "in milliseconds since 1970", is_required=True),
         _RETAINED,
     ),
     {"tag": "STRING", "snapshot": "BIGINT", "commit_time": "BIGINT", "watermark": "BIGINT"},
@@ -69,7 +75,7 @@ CREATE_TAG_FROM_TIMESTAMP = Procedure(
 
 
 def _replace(
-    call: Call, tag: str, snapshot: int | None, time_retained: str | None, or_create: bool
+    call: ProcedureCall, tag: str, snapshot: int | None, time_retained: str | None, or_create: bool
 ) -> Rows:
     kept = _retained(time_retained)
     tagging.replace(call.newest(), tag, snapshot, kept, may_be_new=or_create)
@@ -83,7 +89,7 @@ REPLACE_TAG = Procedure(
         _TAG,
         _SNAPSHOT,
         _RETAINED,
-        Parameter("or_create", "BOOLEAN", "make the tag if it does not exist", False),
+        ProcedureParameter("or_create", "BOOLEAN", "make the tag if it does not exist", False),
     ),
     _DONE,
     _replace,
@@ -91,7 +97,7 @@ REPLACE_TAG = Procedure(
 )
 
 
-def _rename(call: Call, tag: str, target_tag: str) -> Rows:
+def _rename(call: ProcedureCall, tag: str, target_tag: str) -> Rows:
     tagging.rename(call.newest(), tag, target_tag)
     return [{"result": True}]
 
@@ -99,14 +105,14 @@ def _rename(call: Call, tag: str, target_tag: str) -> Rows:
 RENAME_TAG = Procedure(
     "rename_tag",
     "gives a tag another name",
-    (_TAG, Parameter("target_tag", "STRING", "the new name", is_required=True)),
+    (_TAG, ProcedureParameter("target_tag", "STRING", "the new name", is_required=True)),
     _DONE,
     _rename,
     "Gives a tag another name.",
 )
 
 
-def _delete(call: Call, tag: str, if_exists: bool) -> Rows:
+def _delete(call: ProcedureCall, tag: str, if_exists: bool) -> Rows:
     """Missing tags are passed over, as Paimon does, unless `if_exists` is false."""
     table, names = call.newest(), [name.strip() for name in tag.split(",")]
     for name in () if if_exists else names:
@@ -119,8 +125,8 @@ DELETE_TAG = Procedure(
     "delete_tag",
     "deletes tags and the files that only they hold",
     (
-        Parameter("tag", "STRING", "names, with commas between them", is_required=True),
-        Parameter(
+        ProcedureParameter("tag", "STRING", "names, with commas between them", is_required=True),
+        ProcedureParameter(
             "if_exists",
             "BOOLEAN",
             "whether tags that do not exist are passed over: true when left out",
@@ -133,7 +139,7 @@ DELETE_TAG = Procedure(
 )
 
 
-def _expire(call: Call, older_than: int | None) -> Rows:
+def _expire(call: ProcedureCall, older_than: int | None) -> Rows:
     gone = tagging.expire(call.newest(), older_than)
     return [{"expired_tags": name} for name in gone] or [{"expired_tags": "No expired tags."}]
 
@@ -141,14 +147,14 @@ def _expire(call: Call, older_than: int | None) -> Rows:
 EXPIRE_TAGS = Procedure(
     "expire_tags",
     "deletes the tags whose time is over",
-    (Parameter("older_than", "TIMESTAMP", "and all that were made before"),),
+    (ProcedureParameter("older_than", "TIMESTAMP", "and all that were made before"),),
     {"expired_tags": "STRING"},
     _expire,
     "Deletes tags whose time is over, and all that were made before.",
 )
 
 
-def _make_due(call: Call) -> Rows:
+def _make_due(call: ProcedureCall) -> Rows:
     table = call.newest()
     automatic.tag_due(table)
     automatic.expire_due(table)

@@ -1,17 +1,15 @@
-"""Questions of `CALL <catalog>.sys.<name>(…)` (driver side): the procedures, and a call of one.
+"""Questions of `CALL <catalog>.sys.<name>(…)` (driver side): the procedures, and a call of one."""
 
-A call asks back for what only Spark can do: lines in its log, and figures of columns.
-"""
-
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from keyfold.bridge.frames import Frame
 from keyfold.procedures import procedures
-from keyfold.procedures.declare import Call, Rows
+from keyfold.procedures.declare import CONDITION, ProcedureCall, Rows
 from keyfold.questions.serve import Questions, Talk
+from keyfold.questions.spark import Spark
 from keyfold.storage.table import open_handle, open_newest
+from keyfold.wire.predicates import decoded
 
 QUESTIONS = Questions()
 
@@ -25,22 +23,14 @@ def list_procedures(question: Frame) -> list[dict[str, Any]]:
 @QUESTIONS.talk
 def call_procedure(question: Frame, talk: Talk) -> Rows:
     """Do what question["procedure"] does, with question["arguments"]. Returns its rows."""
+    procedure = procedures()[question["procedure"]]
     handle, options = question["table"], question["catalog"]["options"]
     newest = partial(open_newest, handle, options)
-    call = Call(open_handle(handle, options), newest, Spark(talk))
-    return procedures()[question["procedure"]].rows(call, question["arguments"])
-
-
-class Spark:
-    """The Spark session that called a procedure."""
-
-    def __init__(self, talk: Talk) -> None:
-        self._talk = talk
-
-    def note(self, line: str, *, is_bad: bool = False) -> None:
-        """Write a line to the session's log."""
-        self._talk.ask("note", line=line, is_bad=is_bad)
-
-    def analyzed(self, columns: list[str] | None) -> Mapping[str, Any]:
-        """The number of rows, and the figures of columns."""
-        return self._talk.ask("analyze", columns=columns)
+    arguments = dict(question["arguments"])
+    for parameter in procedure.parameters:
+        given = arguments.get(parameter.name)
+        if parameter.type == CONDITION and isinstance(given, list):
+            arguments[parameter.name] = decoded(given)
+    return procedure.rows(
+        ProcedureCall(open_handle(handle, options), newest, Spark(question, talk)), arguments
+    )

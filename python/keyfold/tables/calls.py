@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
+from keyfold.compact.after_write import compact_after_write
+from keyfold.compact.rewrite import rewrite
+from keyfold.compact.task_runner import Made
 from keyfold.errors import NotSupportedError
+from keyfold.options.changelogs import is_awaited
 from keyfold.procedures import expiry
-from keyfold.procedures.declare import Call, Procedure, Rows
-from keyfold.storage.table import Table
+from keyfold.procedures.declare import Procedure, ProcedureCall, Rows
+from keyfold.resources.threads import done
+from keyfold.storage.table import Table, open_newest
+from keyfold.tables.rows.optional import progress
 from keyfold.tables.session import Session
 from keyfold.tables.timestamps import millis_of
+from keyfold.wire.specs import CommitMessage, CompactionSpec, Task
 
 ORPHANS = pa.schema([pa.field("path", pa.utf8()), pa.field("bytes", pa.int64())])
 LOG = logging.getLogger("keyfold")
@@ -26,6 +34,26 @@ class Here:
     def __init__(self, session: Session) -> None:
         self._session = session
 
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The options of the catalog."""
+        return self._session.options
+
+    @property
+    def parallelism(self) -> int:
+        """The number of threads."""
+        return self._session.threads
+
+    def made(self, title: str, spec: CompactionSpec, tasks: Sequence[Task]) -> Iterator[Made]:
+        """The files of each task, which threads do, or its error, as they end."""
+        threads = min(self.parallelism, len(tasks)) or 1
+        working = partial(self._session.working, threads)
+        found = done([partial(rewrite, spec, task) for task in tasks], threads, working)
+        return progress(found, len(tasks), spec.layout.name)
+
+    def apart(self) -> None:
+        """Do nothing: a program waits."""
+
     def note(self, line: str, *, is_bad: bool = False) -> None:
         """Write a line to the log `keyfold`."""
         LOG.log(logging.WARNING if is_bad else logging.INFO, line)
@@ -35,9 +63,26 @@ class Here:
         raise NotSupportedError("columns are analyzed by Spark: CALL sys.analyze there")
 
 
-def call(session: Session, load: Callable[[], Table]) -> Call:
+def after_write(session: Session, table: Table, messages: Iterable[CommitMessage]) -> None:
+    """Compact the buckets of a write if it is due. A failure is only logged: the rows are written,
+    and the next write tries again.
+    """
+    if table.options.write_only:
+        return
+    touched = frozenset((m.partition.values, m.bucket) for m in messages)
+    newest, awaited = partial(open_newest, table.handle, session.options), is_awaited(table.options)
+    try:
+        with session.working():
+            compact_after_write(
+                Here(session), newest, table.layout.location, touched, awaited=awaited
+            )
+    except Exception:
+        LOG.warning("%s: the compaction after a write failed", table.layout.name, exc_info=True)
+
+
+def call(session: Session, load: Callable[[], Table]) -> ProcedureCall:
     """A call about the table that `load` gives as it is now."""
-    return Call(load(), load, Here(session))
+    return ProcedureCall(load(), load, Here(session))
 
 
 def rows(
@@ -60,7 +105,7 @@ def millis(table: str, older_than: datetime | str | None) -> int | None:
     return millis_of(f"upkeep of table {table}: older_than", older_than)
 
 
-def orphans(call: Call, older_than: int | None, *, dry_run: bool) -> pa.Table:
+def orphans(call: ProcedureCall, older_than: int | None, *, dry_run: bool) -> pa.Table:
     """The files that nothing refers to, which are removed unless `dry_run`."""
     found = expiry.orphans(call, older_than, dry_run=dry_run)
     return pa.Table.from_pylist([{"path": f.path, "bytes": f.bytes} for f in found], ORPHANS)

@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.lookup.warm import Warm
+from keyfold.procedures.compact import COMPACT
 from keyfold.procedures.expiry import EXPIRE_SNAPSHOTS
-from keyfold.tables import calls, column_definitions, compaction, deletes, time_travel, writes
+from keyfold.procedures.rescale import RESCALE
+from keyfold.tables import calls, column_definitions, deletes, time_travel, writes
 from keyfold.tables.change_scan import Changes, Version, changes
 from keyfold.tables.column_definitions import Schema
 from keyfold.tables.described import Described
@@ -353,20 +355,25 @@ class Table(Described):
             max_bytes: The most bytes to read.
             options: Options of the table for this call.
         """
-        asked = {
-            "partitions": partitions,
-            "where": self._partition_filters(where),
-            "max_bytes": max_bytes,
-            "options": options,
-        }
-        rows = compaction.compacted(self._session, self._load, strategy, **asked)
-        return pa.Table.from_pylist(rows, compaction.COLUMNS)
+        rows = calls.rows(
+            self._session,
+            self._load,
+            COMPACT,
+            compact_strategy=strategy,
+            partitions=partitions,
+            where=self._partition_filters(where),
+            max_bytes=max_bytes,
+            options=options,
+        )
+        return calls.table_of(COMPACT, [row for row in rows if row["status"] != "skipped"])
 
     def rescale(self, buckets: int) -> dict[str, Any]:
         """Give the table another number of buckets, in one commit: its snapshot, files, bytes and
         rows. Raises ConflictError, with nothing changed, if another job committed meanwhile.
         """
-        return compaction.rescaled(self._session, self._load, buckets)
+        (row,) = calls.rows(self._session, self._load, RESCALE, buckets=buckets)
+        told = {name: row[f"{name}_after"] for name in ("buckets", "files", "bytes", "rows")}
+        return {"snapshot": row["snapshot_id"]} | told
 
     def expire(
         self,

@@ -16,7 +16,7 @@ from keyfold.options.calls import MERGE_MODE
 from keyfold.resources.threads import fanned
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle
-from keyfold.tables import compaction
+from keyfold.tables import calls
 from keyfold.tables.rows.incoming import Incoming
 from keyfold.tables.session import Session
 from keyfold.tables.where import leaves, sql
@@ -63,7 +63,7 @@ def committed(
         jobs.abandon(table, spec, messages)
         raise
     if published is not None:
-        compaction.after_write(session, table, messages)
+        calls.after_write(session, table, messages)
     return published
 
 

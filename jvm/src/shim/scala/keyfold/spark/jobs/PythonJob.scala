@@ -1,25 +1,58 @@
 package keyfold.spark.jobs
 
+import scala.util.control.NonFatal
+
 import com.fasterxml.jackson.databind.JsonNode
-import keyfold.spark.Json
+import keyfold.spark.{Errors, Json}
 import keyfold.spark.processes.Talk
 import keyfold.spark.table.KeyfoldTable
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.keyfold.reads.Analysis
 import org.slf4j.LoggerFactory
 
 /** Driver side: a question about a table whose answer is Python's work. Python asks back for what only Spark can
-  * do, and this does it.
+  * do, and this does it: a Spark job over tasks, whose answers are given as they come; lines in the log; figures.
   */
 final class PythonJob(table: KeyfoldTable, talk: Talk) {
   import PythonJob._
 
-  def run(): JsonNode =
-    try {
-      while (talk.request.isDefined) talk.request.foreach(request => talk.reply(done(request): _*))
-      talk.end
-    } finally talk.close()
+  private var tasks: Option[TaskJob] = None
+  private var ended: Option[Throwable] = None
 
-  private def done(request: JsonNode): Seq[(String, Any)] = request.get("request").asText match {
+  /** Python's answer. */
+  def answer(): JsonNode = {
+    run(work => work())
+    talk.end
+  }
+
+  /** Does what Python asks for; `elsewhere` what follows its wish to go on apart. */
+  def run(elsewhere: (() => Unit) => Unit): Unit = {
+    def isApart = talk.request.exists(what(_) == "apart")
+    closing(!isApart)(while (!isApart && talk.request.isDefined) reply())
+    if (isApart) elsewhere(() => closing(isOver = true) {
+      talk.reply()
+      while (talk.request.isDefined) reply()
+    })
+  }
+
+  private def reply(): Unit = talk.request.foreach(request => talk.reply(done(request): _*))
+
+  /** What ended the Spark job is thrown, not what Python says of it. */
+  private def closing(isOver: => Boolean)(work: => Unit): Unit = {
+    var isLeft = true
+    try {
+      work
+      isLeft = isOver
+    } catch { case NonFatal(failure) => throw ended.getOrElse(failure) }
+    finally if (isLeft) {
+      tasks.foreach(_.cancel())
+      talk.close()
+    }
+  }
+
+  private def what(request: JsonNode): String = request.get("request").asText
+
+  private def done(request: JsonNode): Seq[(String, Any)] = what(request) match {
     case "note" =>
       val line = request.get("line").asText
       if (request.get("is_bad").asBoolean) log.warn(line) else log.info(line)
@@ -28,14 +61,32 @@ final class PythonJob(table: KeyfoldTable, talk: Talk) {
       val named = Option(request.get("columns")).filterNot(_.isNull).map(Json.strings)
       val (rows, columns) = Analysis.of(table, named)
       Seq("rows" -> rows, "columns" -> columns)
+    case "tasks" =>
+      tasks = Some(new TaskJob(SparkSession.active.sparkContext, request.get("title").asText, request.get("asked"),
+        Json.items(request.get("tasks"))))
+      Nil
+    case "next" => tasks.toSeq.flatMap(next)
   }
+
+  private def next(job: TaskJob): Seq[(String, Any)] =
+    try {
+      val (place, answer) = job.next()
+      Seq("place" -> place, "ok" -> answer.ok.map(Json.parse), "failure" -> answer.failure)
+    } catch { case failure @ (_: InterruptedException | NonFatal(_)) =>
+      ended = Some(failure)
+      job.cancel()
+      Seq("ended" -> Errors.sentence(failure))
+    }
 }
 
 object PythonJob {
   private val log = LoggerFactory.getLogger(classOf[PythonJob])
 
   /** `again`: Python changes nothing before it asks for something. */
-  def run(table: KeyfoldTable, question: String, again: Boolean, fields: (String, Any)*): JsonNode =
-    table.questions.talk(question, again, ("table" -> table.description.handle) +: fields: _*)(
-      new PythonJob(table, _).run())
+  def begin[T](table: KeyfoldTable, question: String, again: Boolean, fields: (String, Any)*)(
+      hold: PythonJob => T): T = {
+    val own = Seq("table" -> table.description.handle,
+      "parallelism" -> SparkSession.active.sparkContext.defaultParallelism)
+    table.questions.talk(question, again, own ++ fields: _*)(talk => hold(new PythonJob(table, talk)))
+  }
 }

@@ -8,24 +8,29 @@ import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, KeyfoldCatalog}
 import keyfold.spark.jobs.PythonJob
 import keyfold.spark.table.KeyfoldTable
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.util.{GenericArrayData, MapData}
 import org.apache.spark.sql.connector.catalog.procedures.{BoundProcedure, ProcedureParameter, UnboundProcedure}
 import org.apache.spark.sql.connector.read.{LocalScan, Scan}
 import org.apache.spark.sql.keyfold.{Ours, Refusal}
+import org.apache.spark.sql.keyfold.reads.PartitionCondition
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Driver side: one procedure about one table, its first argument: parameters, the columns of its result, and
-  * what it does. Rows are JSON objects by column name.
+/** Driver side: a procedure that Python declares and does, about one table, its first argument. Rows are JSON
+  * objects by column name.
   */
-abstract class KeyfoldProcedure(override val name: String, purpose: String, catalog: KeyfoldCatalog)
-    extends UnboundProcedure {
+final class KeyfoldProcedure(declaration: JsonNode, catalog: KeyfoldCatalog) extends UnboundProcedure {
+  import KeyfoldProcedure._
 
-  /** The parameters after `table`; all may be left out. The type of OPTIONS is NULL: a map, or a text. */
-  protected def optional: Seq[(String, DataType, String)]
-  protected def result: StructType
-  protected def call(table: KeyfoldTable, arguments: Arguments): Seq[JsonNode]
+  override val name: String = declaration.get("name").asText
+  private val purpose = declaration.get("purpose").asText
+  private val parameters = Json.items(declaration.get("parameters")).map { one =>
+    (one.get("name").asText, one.get("type").asText, one.get("doc").asText)
+  }
+  private val result = StructType(Json.items(declaration.get("result")).map(column =>
+    StructField(column.get("name").asText, DataType.fromDDL(column.get("type").asText))))
 
   /** With the parameters, which DESCRIBE shows of a SimpleProcedure alone: that is bound from the start, and
     * Spark 4.2 then refuses arguments that it resolves a round later, as `current_timestamp() - …`.
@@ -36,7 +41,7 @@ abstract class KeyfoldProcedure(override val name: String, purpose: String, cata
   }
 
   /** `options` are a map where an argument is one, else a text. */
-  override final def bind(input: StructType): BoundProcedure =
+  override def bind(input: StructType): BoundProcedure =
     new Bound(declared(input.fields.map(_.dataType).collectFirst { case map: MapType => map }.getOrElse(StringType)))
 
   private final class Bound(override val parameters: Array[ProcedureParameter]) extends BoundProcedure {
@@ -48,18 +53,32 @@ abstract class KeyfoldProcedure(override val name: String, purpose: String, cata
 
   private def declared(options: DataType): Array[ProcedureParameter] = {
     val table = ProcedureParameter.in("table", StringType).comment("the table, as 'namespace.table'").build()
-    val others = optional.map { case (name, dataType, comment) =>
-      val asked = if (dataType == NullType) options else dataType
-      ProcedureParameter.in(name, asked).defaultValue("NULL").comment(comment).build()
+    val others = parameters.map { case (name, kind, doc) =>
+      val dataType = kind match {
+        case Options => options
+        case Condition => StringType
+        case _ => DataType.fromDDL(kind)
+      }
+      ProcedureParameter.in(name, dataType).defaultValue("NULL").comment(doc).build()
     }
     (table +: others).toArray
   }
 
-  private def call(parameters: Seq[ProcedureParameter], input: InternalRow): JavaIterator[Scan] = {
-    val arguments = new Arguments(name, parameters, input)
+  private def call(bound: Seq[ProcedureParameter], input: InternalRow): JavaIterator[Scan] = {
+    val arguments = new Arguments(bound, input)
     val named = arguments.text("table").getOrElse(throw Refusal(s"$name: table is NULL or empty"))
-    JavaList.of[Scan](ProcedureResult(result, call(table(named), arguments))).iterator
+    val found = table(named)
+    val values = parameters.map { case (name, kind, _) =>
+      name -> (if (kind == Condition) arguments.text(name).map(condition(found, _)) else arguments.value(name))
+    }
+    val rows = PythonJob.begin(found, "call_procedure", declaration.get("again").asBoolean, "procedure" -> name,
+      "arguments" -> values.toMap)(_.answer())
+    JavaList.of[Scan](ProcedureResult(result, Json.items(rows))).iterator
   }
+
+  /** As predicates; false where Spark sees that none satisfies it. */
+  private def condition(table: KeyfoldTable, text: String): Any =
+    PartitionCondition(SparkSession.active, table, text).getOrElse(false)
 
   private def table(named: String): KeyfoldTable = catalog.loadTable(Ours.identifier(catalog, named)) match {
     case table: KeyfoldTable => table
@@ -67,22 +86,10 @@ abstract class KeyfoldProcedure(override val name: String, purpose: String, cata
   }
 }
 
-/** Driver side: one that Python declares, and does. */
-final class DeclaredProcedure(declared: JsonNode, catalog: KeyfoldCatalog)
-    extends KeyfoldProcedure(declared.get("name").asText, declared.get("purpose").asText, catalog) {
-
-  override protected val optional: Seq[(String, DataType, String)] =
-    Json.items(declared.get("parameters")).map { one =>
-      val named = one.get("type").asText
-      (one.get("name").asText, if (named == "OPTIONS") NullType else DataType.fromDDL(named), one.get("doc").asText)
-    }
-
-  override protected val result: StructType = StructType(Json.items(declared.get("result")).map(column =>
-    StructField(column.get("name").asText, DataType.fromDDL(column.get("type").asText))))
-
-  override protected def call(table: KeyfoldTable, arguments: Arguments): Seq[JsonNode] =
-    Json.items(PythonJob.run(table, "call_procedure", declared.get("again").asBoolean, "procedure" -> name,
-      "arguments" -> arguments.all))
+object KeyfoldProcedure {
+  /** Types of parameters that are not Spark's: a map or a text, and SQL over partitions. */
+  private val Options = "OPTIONS"
+  private val Condition = "CONDITION"
 }
 
 /** Driver side: a procedure that does not exist, and says which do. */
@@ -92,39 +99,20 @@ final class NoProcedure(override val name: String, known: String) extends Unboun
 }
 
 /** Driver side: the arguments of a call by name; None for NULL. */
-final class Arguments(procedure: String, parameters: Seq[ProcedureParameter], row: InternalRow) {
+final class Arguments(parameters: Seq[ProcedureParameter], row: InternalRow) {
   private val places = parameters.map(_.name).zipWithIndex.toMap
 
+  /** None for an empty text, too. */
   def text(name: String): Option[String] = of(name)(row.getUTF8String(_).toString).filter(_.nonEmpty)
-  def int(name: String): Option[Int] = of(name)(row.getInt)
-  def long(name: String): Option[Long] = of(name)(row.getLong)
-  def chosen(name: String): Option[Boolean] = of(name)(row.getBoolean)
-  def flag(name: String): Boolean = chosen(name).getOrElse(false)
 
-  /** All but the table, as Python takes them: a TIMESTAMP in milliseconds, a text only if it is not empty. */
-  def all: Map[String, Any] = parameters.tail.map { parameter =>
-    val name = parameter.name
-    name -> (parameter.dataType match {
-      case IntegerType => int(name)
-      case LongType => long(name)
-      case BooleanType => chosen(name)
-      case TimestampType => of(name)(row.getLong).map(Math.floorDiv(_, 1000L))
-      case map: MapType => of(name)(row.getMap).map(texts(map, _))
-      case _ => text(name)
-    })
-  }.toMap
-
-  /** `options`, of a map or of text as 'name=value,name=value'. */
-  def options: Map[String, String] = all("options") match {
-    case Some(map: Map[_, _]) => map.map { case (name, value) => name.toString -> value.toString }
-    case Some(text: String) => text.split(",").map(_.trim).filter(_.nonEmpty).map(pair).toMap
-    case _ => Map.empty
-  }
-
-  private def pair(text: String): (String, String) = text.split("=", 2) match {
-    case Array(name, value) => name.trim -> value.trim
-    case _ => throw Refusal(s"$procedure: options holds '$text'; expected name=value, more of them after "
-        + "commas, or a map")
+  /** As Python takes it: a TIMESTAMP in milliseconds. */
+  def value(name: String): Option[Any] = parameters(places(name)).dataType match {
+    case IntegerType => of(name)(row.getInt)
+    case LongType => of(name)(row.getLong)
+    case BooleanType => of(name)(row.getBoolean)
+    case TimestampType => of(name)(row.getLong).map(Math.floorDiv(_, 1000L))
+    case map: MapType => of(name)(row.getMap).map(texts(map, _))
+    case _ => text(name)
   }
 
   private def texts(kind: MapType, map: MapData): Map[String, String] = (0 until map.numElements()).map { i =>

@@ -7,8 +7,8 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure
 
 /** Driver side: the procedures of a catalog: `CALL <catalog>.sys.<name>(…)`. */
 trait KeyfoldProcedures extends ProcedureCatalog { this: KeyfoldCatalog =>
-  private lazy val procedures: Seq[KeyfoldProcedure] = Seq(new CompactProcedure(this), new RescaleProcedure(this)) ++
-    Json.items(questions.ask("list_procedures")).map(new DeclaredProcedure(_, this))
+  private lazy val procedures: Seq[KeyfoldProcedure] =
+    Json.items(questions.ask("list_procedures")).map(new KeyfoldProcedure(_, this))
 
   override def listProcedures(namespace: Array[String]): Array[Identifier] =
     if (isSystem(namespace)) procedures.map(one => Identifier.of(KeyfoldProcedures.System, one.name)).toArray

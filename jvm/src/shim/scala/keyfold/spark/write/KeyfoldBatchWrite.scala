@@ -21,7 +21,7 @@ class KeyfoldBatchWrite(write: ClusteredWrite) extends BatchWrite {
     val committed = job.commit(messages, more: _*)
     val reported = messages.toSeq.collect { case KeyfoldCommitMessage(_, metrics) => Json.parse(metrics) }
     write.figures = WriteMetrics.ofJob(reported)
-    AfterWrite.compact(write.table, Json.items(committed.get("touched")), committed.path("awaited").asBoolean)
+    AfterWrite.compact(write.table, committed)
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit = job.abort(messages)

@@ -1,6 +1,5 @@
 package keyfold.spark.write
 
-import keyfold.spark.Json
 import keyfold.spark.jobs.AfterWrite
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write.{DataWriter, PhysicalWriteInfo, WriterCommitMessage}
@@ -25,10 +24,8 @@ final class KeyfoldStreamingWrite(write: KeyfoldWrite) extends StreamingWrite {
   override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory =
     KeyfoldStreamingWriterFactory(job.factory)
 
-  override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = {
-    val committed = job.commit(messages, "epoch" -> epoch)
-    AfterWrite.compactLater(write.table, Json.items(committed.get("touched")), committed.path("awaited").asBoolean)
-  }
+  override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit =
+    AfterWrite.compactLater(write.table, job.commit(messages, "epoch" -> epoch))
 
   override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit = job.abort(messages)
 

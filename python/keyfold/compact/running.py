@@ -1,0 +1,205 @@
+"""A compaction as a job: planned, its tasks run, its steps committed as they end, and planned once
+more where another job was in the way. What ends it early takes nothing back: finished steps are
+committed, the files of others removed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from keyfold.compact import compaction_plan, jobs
+from keyfold.compact.compaction_plan import PlannedStep
+from keyfold.compact.jobs import Outcome, PlannedJob
+from keyfold.compact.task_runner import TaskRunner, counted
+from keyfold.storage.commits.outcomes import is_abandonable
+from keyfold.storage.metadata.entries import Place
+from keyfold.storage.metadata.snapshots import replanned
+from keyfold.storage.table import Table, open_handle
+from keyfold.stores.refusals import explained
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.specs import CommitMessage
+from keyfold.write.job import Job
+
+ROUNDS = 5  # attempts at steps that other jobs get in the way of
+CONFLICT = "conflict"
+Row = dict[str, Any]
+Load = Callable[[], Table]
+
+
+def compacted(
+    runner: TaskRunner,
+    load: Load,
+    strategy: str,
+    *,
+    title: str = "compact",
+    rounds: int = ROUNDS,
+    dry_run: bool = False,
+    **asked: Any,
+) -> list[Row]:
+    """Compact the table that `load` gives as it is now; a row for each step, or one that says why
+    there is none. `asked` is as for `jobs.plan_job`.
+    """
+    table, planned = _planned(runner, load, strategy, asked)
+    if not planned.steps:
+        return [skipped(planned.skipped)]
+    if dry_run:
+        return [row(planned.spec.layout, step, {"outcome": "planned"}) for step in planned.steps]
+    found = _Run(runner, table, planned, title).outcomes()
+    for _ in range(1, rounds):
+        lost = {_place(step) for step, outcome in found if outcome["outcome"] == CONFLICT}
+        if not lost:
+            break
+        table, planned = _planned(runner, load, strategy, asked)
+        steps = [step for step in planned.steps if _place(step) in lost]
+        kept = [(step, outcome) for step, outcome in found if outcome["outcome"] != CONFLICT]
+        again = _Run(runner, table, replace(planned, steps=steps), f"{title}, once more,")
+        found = [*kept, *again.outcomes()]
+    return [row(table.layout, step, outcome) for step, outcome in found]
+
+
+def skipped(reason: str | None) -> Row:
+    """The row of a compaction that has nothing to do."""
+    return {"status": "skipped", "message": reason}
+
+
+def row(layout: TableLayout, planned: PlannedStep, outcome: Outcome) -> Row:
+    """A step and what became of it."""
+    before = jobs.described(layout, planned)
+    return {
+        **{name: before[name] for name in ("partition", "bucket", "level")},
+        **{f"{name}_before": before[name] for name in ("files", "bytes", "rows")},
+        **{f"{name}_after": outcome.get(name) for name in ("files", "bytes", "rows")},
+        "snapshot_id": outcome.get("snapshot"),
+        "status": outcome["outcome"],
+        "message": outcome.get("message"),
+    }
+
+
+@replanned
+def _planned(
+    runner: TaskRunner, load: Load, strategy: str, asked: dict[str, Any]
+) -> tuple[Table, PlannedJob]:
+    table = load()
+    return table, jobs.plan_job(table, strategy, parallelism=runner.parallelism, **asked)
+
+
+def _place(planned: PlannedStep) -> Place:
+    return planned.step.partition.values, planned.step.bucket
+
+
+class _Run:
+    """One attempt at steps. Those of one commit are committed when all their tasks have ended."""
+
+    def __init__(self, runner: TaskRunner, table: Table, planned: PlannedJob, title: str) -> None:
+        self._runner, self._table, self._title = runner, table, title
+        self._spec, self._steps = planned.spec, list(planned.steps)
+        self._numbers = list(compaction_plan.commits(self._steps))
+        self._unfinished = Counter(self._numbers)
+        self._running = [len(step.tasks) for step in self._steps]
+        self._results: list[dict[int, CommitMessage]] = [{} for _ in self._steps]
+        self._errors: dict[int, Exception] = {}
+        self._waiting: dict[int, None] = {}  # steps whose tasks have ended
+        self._jobs = [step.step.job for step in self._steps]  # whose snapshot may hold the files
+        self._outcomes: dict[int, Outcome] = {}
+
+    def outcomes(self) -> list[tuple[PlannedStep, Outcome]]:
+        """Each step with what became of it."""
+        tasks = [(at, task) for at, step in enumerate(self._steps) for task in step.tasks]
+        total = sum(step.bytes for step in self._steps)
+        title = (
+            f"keyfold: {self._title} {self._spec.layout.name}: "
+            f"{counted(len(self._steps), 'step')}, {counted(len(tasks), 'task')}, {total} bytes"
+        )
+        self._runner.note(title)
+        try:
+            for at in [at for at, count in enumerate(self._running) if not count]:
+                self._ended(at)
+            for place, made in self._runner.made(title, self._spec, [task for _, task in tasks]):
+                self._take(tasks[place][0], place, made)
+        except BaseException:
+            with suppress(Exception):
+                self._settle(list(self._waiting))
+            self._abandon(range(len(self._steps)))
+            raise
+        return [(self._steps[at], found) for at, found in sorted(self._outcomes.items())]
+
+    def _take(self, at: int, place: int, made: CommitMessage | Exception) -> None:
+        if isinstance(made, Exception):
+            self._errors.setdefault(at, made)
+        else:
+            self._results[at][place] = made
+        self._running[at] -= 1
+        if not self._running[at]:
+            self._ended(at)
+
+    def _ended(self, at: int) -> None:
+        """All tasks of a step have ended."""
+        if at in self._errors:
+            self._abandon([at])
+            self._note(at, _failed(self._message(self._errors[at])))
+        else:
+            self._waiting[at] = None
+        number = self._numbers[at]
+        self._unfinished[number] -= 1
+        if not self._unfinished[number]:
+            self._settle([at for at in self._waiting if self._numbers[at] == number])
+
+    def _settle(self, steps: Sequence[int]) -> None:
+        """Commit steps together, or remove their files."""
+        if not steps:
+            return
+        steps = sorted(steps)
+        for at in steps:
+            del self._waiting[at]
+            self._jobs[at] = self._jobs[steps[0]]
+        messages = [[made for _, made in sorted(self._results[at].items())] for at in steps]
+        try:
+            newest = open_handle(self._table.handle, self._runner.options, latest=True)
+            own = [self._steps[at].step for at in steps]
+            outcomes = jobs.commit_steps(newest, self._spec, own, messages)
+        except Exception as error:
+            self._abandon(steps)
+            outcomes = [_failed(self._message(error))] * len(steps)
+        for at in steps:
+            self._results[at] = {}
+        for at, outcome in zip(steps, outcomes, strict=True):
+            self._note(at, outcome)
+
+    def _note(self, at: int, outcome: Outcome) -> None:
+        self._outcomes[at] = outcome
+        status, why = outcome["outcome"], outcome.get("message")
+        doing = jobs.described(self._spec.layout, self._steps[at])["description"]
+        counts = f"{len(self._outcomes)} of {len(self._steps)} steps"
+        line = f"{self._spec.layout.name}: {counts}: {doing} {status}{f': {why}' if why else ''}"
+        self._runner.note(line, is_bad=status in (CONFLICT, "failed"))
+
+    def _message(self, error: Exception) -> str:
+        doing = f"compaction of table {self._spec.layout.name}"
+        return str(explained(error, doing) if isinstance(error, OSError) else error)
+
+    def _abandon(self, steps: Iterable[int]) -> None:
+        """Delete what tasks wrote, but for what a snapshot of their job holds, or may hold."""
+        for at in steps:
+            messages, self._results[at] = list(self._results[at].values()), {}
+            abandon(self._runner, self._table, self._jobs[at], messages)
+
+
+def abandon(runner: TaskRunner, table: Table, job: str, messages: Sequence[CommitMessage]) -> None:
+    """Delete the files of a job that is given up, unless it has made a snapshot, or may have."""
+    try:
+        if messages and is_abandonable(table, job, table.snapshot_id):
+            Job(table.layout, messages).remove()
+    except Exception as error:
+        runner.note(
+            f"{table.layout.name}: files of a job that was given up are left where they are, for "
+            f"CALL sys.remove_orphan_files: {error}",
+            is_bad=True,
+        )
+
+
+def _failed(message: str) -> Outcome:
+    return {"outcome": "failed", "message": message}

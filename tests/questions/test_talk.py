@@ -1,0 +1,122 @@
+"""Questions about which Python asks back, as a JVM hears them: it runs the tasks of a compaction,
+it says that its Spark job ended early, or it leaves.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keyfold.questions.tasks import rewrite
+from tests.bridge.client import Server, Worker, eventually, server
+from tests.concurrency import jobs
+
+Json = dict[str, Any]
+TOUCHED = [[None, 0], [None, 1]]
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    with server() as started:
+        yield started
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    """A table of two buckets, each with more runs than a write leaves."""
+    folder = str(tmp_path)
+    jobs.made(folder, bucket="2", **{"write-only": "true"})
+    for value in range(6):
+        jobs.written(folder, [{"k": key, "v": value} for key in range(40)])
+    jobs.altered(folder, [{"change": "set_property", "key": "write-only", "value": "false"}])
+    return folder
+
+
+def asked(folder: str, **fields: Any) -> Json:
+    return jobs.question(jobs.table_of(folder), folder, parallelism=2, **fields)
+
+
+def compact(folder: str) -> Json:
+    return asked(folder, procedure="compact", arguments={"compact_strategy": "full"})
+
+
+def after_write(folder: str, **how: bool) -> Json:
+    return asked(folder, touched=TOUCHED, **({"awaited": False, "apart": False} | how))
+
+
+class Jvm:
+    """Answers what Python asks, until it has its answer or a task is to be the last."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker, self.requests = worker, list[str]()
+        self.asked: Json = {}
+        self.tasks: list[Json] = []
+
+    def heard(self, frame: Json, most: int = 100) -> Json:
+        """The last answer, or the request for a task after `most`."""
+        while "request" in frame.get("ok", {}):
+            said = frame["ok"]
+            self.requests.append(said["request"])
+            reply: Json = {}
+            if said["request"] == "tasks":
+                self.asked, self.tasks = said["asked"], list(enumerate(said["tasks"]))
+            elif said["request"] == "next":
+                if not most:
+                    return frame
+                most -= 1
+                place, task = self.tasks.pop(0)
+                ok = rewrite.compact({**self.asked, "task": task})
+                reply = {"place": place, "ok": ok, "failure": None}
+            frame = self.reply(reply)
+        return frame
+
+    def reply(self, reply: Json) -> Json:
+        self.worker.send(reply)
+        return self.worker.receive() or {}
+
+
+def files(folder: str) -> set[str]:
+    return {path.name for path in Path(folder).rglob("data-*")}
+
+
+def test_it_runs_the_tasks_of_a_call(running: Server, folder: str) -> None:
+    jvm = Jvm(running.connect("driver"))
+    rows = jvm.heard(jvm.worker.ask("call_procedure", **compact(folder)))["ok"]["end"]
+    assert [row["status"] for row in rows] == ["committed"] * 2
+    assert jvm.requests == ["note", "tasks", "next", "next", "note", "note"]
+    assert len(jobs.table_of(folder).live_files()) == 2
+
+
+def test_its_spark_job_ends_early(running: Server, folder: str) -> None:
+    """A finished step is kept, and the connection goes on."""
+    jvm = Jvm(running.connect("driver"))
+    jvm.heard(jvm.worker.ask("call_procedure", **compact(folder)), most=1)
+    error = jvm.heard(jvm.reply({"ended": "cancelled by a user"}))["error"]
+    assert "the Spark job ended: cancelled by a user" in error["message"]
+    assert len(jobs.table_of(folder).live_files()) == 1 + 6
+    jvm.heard(jvm.worker.ask("call_procedure", **compact(folder)))
+    assert len(jobs.table_of(folder).live_files()) == 2
+
+
+def test_it_leaves_in_its_turn(running: Server, folder: str) -> None:
+    """What is finished is committed, and another has its turn."""
+    before = files(folder)
+    gone = Jvm(running.connect("driver"))
+    gone.heard(gone.worker.ask("compact_after_write", **after_write(folder)), most=1)
+    other = Jvm(running.connect("driver"))
+    told = other.heard(other.worker.ask("compact_after_write", **after_write(folder)))
+    assert (told, other.requests) == ({"ok": {"end": None}}, [])
+    gone.worker.close()
+    assert eventually(lambda: len(jobs.table_of(folder).live_files()) == 1 + 6)
+    assert len(files(folder) - before) == 1
+    other.heard(other.worker.ask("compact_after_write", **after_write(folder, awaited=True)))
+    assert other.requests.count("tasks") == 1
+    assert len(jobs.table_of(folder).live_files()) == 2
+
+
+def test_it_is_asked_to_go_on_apart(running: Server, folder: str) -> None:
+    jvm = Jvm(running.connect("driver"))
+    jvm.heard(jvm.worker.ask("compact_after_write", **after_write(folder, apart=True)))
+    assert jvm.requests[0] == "apart"
+    assert len(jobs.table_of(folder).live_files()) == 2
