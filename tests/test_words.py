@@ -15,8 +15,6 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 # Names that two rooms share on purpose: what a user holds, and what it stands on.
 SHARED = {
     "Catalog": "a user's connection; the interface of catalogs below it",
-    "Call": "of a function in an option; of a procedure",
-    "Parameter": "of an aggregate; of a procedure",
     "Table": "a user's table; a table of storage; a hash table of kernels",
 }
 NEEDS_ITS_NEIGHBOUR = re.compile(r"(The same|What|Of|Those|Where|Who|These)\b")

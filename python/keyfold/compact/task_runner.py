@@ -1,4 +1,4 @@
-"""What a job on the driver asks of the process that it runs in. A Spark session runs its tasks on
+"""The process that a job on the driver runs in, as jobs see it. A Spark session runs its tasks on
 executors, a program without Spark in threads.
 """
 

@@ -94,7 +94,7 @@ def explained(error: OSError, doing: str) -> StoreError:
 
 
 def _too_long(path: str) -> str:
-    """What in a path is longer than file systems take."""
+    """The names in a path that are longer than file systems take."""
     name = max(path.split("/"), key=lambda part: len(part.encode(errors="replace")))
     size, whole = (len(text.encode(errors="replace")) for text in (name, path))
     if size <= _MOST_NAME < _MOST_PATH <= whole:
