@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from keyfold.errors import NotSupportedError, TableError
+from keyfold.errors import TableError
 from keyfold.lookup.warm import Warm
 from keyfold.procedures.compact import COMPACT
 from keyfold.procedures.expiry import EXPIRE_SNAPSHOTS
@@ -24,9 +24,8 @@ from keyfold.tables.rows.incoming import incoming
 from keyfold.tables.rows.row_kinds import with_kinds
 from keyfold.tables.scan import Scan, scan
 from keyfold.tables.time_travel import Branches, Tags
-from keyfold.tables.where.condition import Condition, Where
+from keyfold.tables.where.condition import Where, partition_filters
 from keyfold.wire.layout import BRANCH_MARK
-from keyfold.wire.predicates import Predicate
 from keyfold.write.overwritten import truncated
 
 Answer = TypeVar("Answer")
@@ -290,18 +289,9 @@ class Table(Described):
                 f"overwrite of table {self.name}: where and dynamic both say which partitions are "
                 "replaced; give one of them"
             )
-        filters = self._partition_filters(where)
+        filters = partition_filters(self._layout, where)
         mode = "overwrite_dynamic" if dynamic else "overwrite"
         return self._written(data, columns, mode=mode, filters=filters)
-
-    def _partition_filters(self, where: Where) -> tuple[Predicate, ...]:
-        found = Condition.of(self._layout, where)
-        if found.expression is not None:
-            raise NotSupportedError(
-                f"overwrite of table {self.name}: this expression of Arrow does not compare "
-                "partition columns with constants; give the condition as SQL text"
-            )
-        return found.predicates
 
     def _written(
         self, data: Any, columns: Sequence[str] | None, row_kind: str | None = None, **how: Any
@@ -361,7 +351,7 @@ class Table(Described):
             COMPACT,
             compact_strategy=strategy,
             partitions=partitions,
-            where=self._partition_filters(where),
+            where=partition_filters(self._layout, where),
             max_bytes=max_bytes,
             options=options,
         )

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.errors import TableError
+from keyfold.errors import NotSupportedError, TableError
 from keyfold.predicates import sql_text
 from keyfold.predicates.condition import is_decided, satisfies, undecided
 from keyfold.read.request import ReadRequest
@@ -125,3 +125,16 @@ class Condition:
                 found = found.filter(self.expression)
             if found.num_rows:
                 yield found
+
+
+def partition_filters(layout: TableLayout, where: Where) -> tuple[Predicate, ...]:
+    """A condition that chooses partitions, as predicates. Raises NotSupportedError if it is an
+    expression that is not made of comparisons with constants.
+    """
+    found = Condition.of(layout, where)
+    if found.expression is not None:
+        raise NotSupportedError(
+            f"partitions of table {layout.name}: this expression of Arrow does not compare "
+            "partition columns with constants; give the condition as SQL text"
+        )
+    return found.predicates
