@@ -25,7 +25,6 @@ from keyfold.errors import NotSupportedError
 from keyfold.kernels.ops import KIND_NAMES
 from keyfold.merge.plan import check
 from keyfold.questions import commit as driver
-from keyfold.questions import compact as compactions
 from keyfold.questions.tasks import rewrite as executor
 from keyfold.read.reader import read
 from keyfold.read.request import ReadRequest
@@ -42,6 +41,7 @@ from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import WriteSpec
 from keyfold.write.writer import write
 from tests import readers
+from tests.compact import parts as compactions
 
 NAMESPACE = "shared"
 ROWS_A_BATCH = 7
