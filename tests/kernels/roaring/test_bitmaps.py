@@ -24,7 +24,7 @@ from pyroaring import BitMap, BitMap64
 from keyfold.kernels import jit
 from keyfold.kernels.roaring import art, bitmaps, containers
 from keyfold.kernels.roaring.bitmaps import JAVA, PORTABLE32, PORTABLE64, BitmapError
-from tests.kernels.test_kernels import compared
+from tests.kernels.test_kernels import compared, full_name
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
 
@@ -307,4 +307,4 @@ def test_every_kernel_is_its_python(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bitmaps.to_portable32(pa.array(states[2:])).to_pylist() == states[2:]
     with pytest.raises(BitmapError):
         bitmaps.read64(states[0][:-40])
-    assert set(counted) == {compiled.__name__ for compiled, _ in own}
+    assert set(counted) == {full_name(compiled) for compiled, _ in own}
