@@ -141,7 +141,33 @@ def test_records_in_sequence_order_give_one_result() -> None:
         assert as_written == compacted
 
 
-def test_the_document_and_these_tests_name_each_other() -> None:
+# How the lines of the table begin, and the tests of each.
+LINES = {
+    "A late record under `sequence.field`, in a column with `first_value`": (
+        test_a_late_record_under_sequence_field_with_first_value,
+    ),
+    "A late record under `sequence.field`, in a column with `last_non_null_value`": (
+        test_a_late_record_under_sequence_field_with_last_non_null_value,
+    ),
+    "A late insert after a -D": (
+        test_a_late_insert_after_a_dropped_tombstone,
+        test_a_late_insert_after_a_dropped_tombstone_of_a_group,
+    ),
+    "A retraction that is alone in its file": (test_a_retraction_alone_in_its_file,),
+    "A row that begins with a delete": (test_a_row_that_begins_with_a_delete,),
+    "A -U after a -D": (test_an_update_before_behind_a_delete,),
+    "An older NULL in a group": (test_an_older_null_of_a_group_with_first_non_null_value,),
+    "-U and +U of one job": (
+        test_an_update_pair_of_one_job_under_a_function_that_forgets_retractions,
+    ),
+}
+
+
+def test_each_line_of_the_document_has_its_tests() -> None:
     document = Path(__file__).parents[2] / "docs" / "engines.md"
-    named = set(re.findall(r"`(test_a\w+)`", document.read_text(encoding="utf-8")))
-    assert named == {name for name in globals() if name.startswith("test_a")}
+    table = document.read_text(encoding="utf-8").partition("| exception | example |")[2]
+    rows = re.findall(r"^\| ([A-Z-][^|]+) \|", table, re.MULTILINE)
+    assert len(rows) == len(LINES)
+    assert all(row.startswith(line) for row, line in zip(rows, LINES, strict=True))
+    tried = {test.__name__ for tests in LINES.values() for test in tests}
+    assert tried == {name for name in globals() if name.startswith("test_a")}
