@@ -15,6 +15,9 @@ FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 NAMED = re.compile(r"(?<![\w/])((?:integration|tests|python|jvm|site)/[\w./-]+\w)")
+FOR_CONTRIBUTORS = ("CONTRIBUTING.md", "how-it-works.md", "private-api.md")
+FOR_USERS = [page for page in PAGES if page.name not in FOR_CONTRIBUTORS]
+TEST = re.compile(r"\btests/[\w./]+|\btest_\w+(?:\.py)?\b")
 MODULE = re.compile(r"python -m ((?:integration|tests)[\w.]*\w)")
 
 
@@ -61,6 +64,12 @@ def test_files_and_modules_that_it_names_exist(page: Path) -> None:
     for module in MODULE.findall(text):
         place = TOP / module.replace(".", "/")
         assert place.with_suffix(".py").is_file() or (place / "__main__.py").is_file(), module
+
+
+@pytest.mark.parametrize("page", FOR_USERS, ids=lambda page: page.name)
+def test_pages_for_users_name_no_tests(page: Path) -> None:
+    """CONTRIBUTING.md says which tests hold what these pages claim."""
+    assert TEST.findall(page.read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
