@@ -28,7 +28,6 @@ from keyfold.files.sections import packed, runs, sections_of_runs
 from keyfold.options.changelogs import LOOKUP, changelog_level
 from keyfold.options.declared import TableOptions
 from keyfold.read.key_cuts import by_key
-from keyfold.read.plan_head import schemas_of
 from keyfold.storage.metadata.entries import (
     LiveFile,
     Place,
@@ -117,7 +116,7 @@ def plan(table: Table, asked: CompactionRequest) -> tuple[CompactionSpec, list[P
     size = sum(group.bytes for _, chunk in chunks for group in chunk.groups)
     piece = max(LEAST_PIECE, min(-(-size // asked.parallelism), options.target_file_size))
     steps = [_step(table, options, one, chunk, piece) for one, chunk in chunks]
-    return CompactionSpec(table.layout, schemas_of(table, files), table.snapshot_id), steps
+    return CompactionSpec(table.layout, table.stored_schemas(files), table.snapshot_id), steps
 
 
 def commits(steps: Iterable[PlannedStep]) -> Iterator[int]:

@@ -20,7 +20,6 @@ from keyfold.merge.plan import check_mergeable
 from keyfold.options.checks import check_option
 from keyfold.options.parsing import parse
 from keyfold.read.key_cuts import by_key
-from keyfold.read.plan_head import schemas_of
 from keyfold.storage.commits.rescale import check_rescalable
 from keyfold.storage.metadata.entries import LiveFile, split_of
 from keyfold.storage.table import Table, reads_files
@@ -67,7 +66,7 @@ def plan(table: Table, buckets: int, parallelism: int) -> Rescale:
     share = -(-sum(file.size for file in files) // max(parallelism, 1))
     piece = max(LEAST_PIECE, min(share, parse(layout).target_file_size))
     tasks = [task for found in by_partition.values() for task in _tasks(layout, found, piece)]
-    spec = CompactionSpec(layout, schemas_of(table, files), table.snapshot_id)
+    spec = CompactionSpec(layout, table.stored_schemas(files), table.snapshot_id)
     return Rescale(str(uuid.uuid4()), spec, files, tuple(tasks))
 
 

@@ -24,7 +24,7 @@ from keyfold.types import paimon as paimon_types
 from keyfold.types.literals import manifest_value
 from keyfold.types.logical import Array, Atomic, DataType, Map, Row
 from keyfold.wire.layout import Column, TableLayout
-from keyfold.wire.specs import ScanSpec
+from keyfold.wire.specs import ScanSpec, SchemaColumns, schema_columns
 
 Bounds = tuple[Any, Any, int | None]
 
@@ -69,8 +69,10 @@ def _source(target: Column, found: tuple[int, str, Any] | None) -> StoredColumn:
     return StoredColumn(target, name, part, None if part == stored else stored)
 
 
-def check_types(layout: TableLayout, stored: TableLayout) -> None:
-    """Raises NotSupportedError if a column's values of an older schema can't be converted."""
+def stored_columns(layout: TableLayout, stored: TableLayout) -> SchemaColumns:
+    """The columns of an older schema. Raises NotSupportedError if a column's values can't be
+    converted to its type of today: scans check no more.
+    """
     known = {column.id: column.type for column in stored.columns}
     for column in layout.columns:
         try:
@@ -79,6 +81,7 @@ def check_types(layout: TableLayout, stored: TableLayout) -> None:
             raise NotSupportedError(
                 f"table {layout.name} can't be read here: column {column.name}: {error}"
             ) from None
+    return schema_columns(stored)
 
 
 def bounds(

@@ -15,7 +15,6 @@ from keyfold.files.sections import sections_of_runs
 from keyfold.predicates.prune import on_partitions
 from keyfold.questions.metadata import send_rows
 from keyfold.questions.serve import Questions
-from keyfold.read.plan_head import schemas_of
 from keyfold.read.reader import read
 from keyfold.storage.metadata.entries import LiveFile, by_place, split_of
 from keyfold.storage.table import Table, open_handle
@@ -72,7 +71,7 @@ def has_rows(table: Table, files: Sequence[LiveFile]) -> bool:
         total = sum(file.delete_rows or 0 for file in files)
         if max(file.rows - (file.delete_rows or 0) for file in files) > total:
             return True
-    scan = ScanSpec(table.layout, table.layout.key, schemas_of(table, files), limit=1)
+    scan = ScanSpec(table.layout, table.layout.key, table.stored_schemas(files), limit=1)
     splits = (
         split_of(table.layout, place, sections_of_runs([f.as_read(table.options) for f in held]))
         for place, held in by_place(files).items()

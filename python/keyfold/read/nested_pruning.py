@@ -18,10 +18,9 @@ from keyfold.merge.sequence_groups import group_fields
 from keyfold.options.declared import TableOptions
 from keyfold.options.engines import engines
 from keyfold.options.parsing import parse
-from keyfold.read.plan_head import schema_columns
 from keyfold.types import logical
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import ScanSpec
+from keyfold.wire.specs import ScanSpec, schema_columns
 
 
 def nested(layout: TableLayout) -> list[str]:

@@ -1,5 +1,5 @@
 """The part of planning that scans, changes and look-ups share (driver side): the options of the
-read, the filters by what they leave out, the files that are left and the schemas of these.
+read, the filters by what they leave out and the files that are left.
 """
 
 from __future__ import annotations
@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from keyfold.files.column_mapping import check_types
 from keyfold.merge.plan import check_mergeable
 from keyfold.options.calls import OF_READS
 from keyfold.options.declared import TableOptions
@@ -18,9 +17,7 @@ from keyfold.read.request import ReadRequest
 from keyfold.read.splits import KeyedSection, Splitting, task_size
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table
-from keyfold.types import paimon as paimon_types
-from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import ScanSpec, SchemaColumns
+from keyfold.wire.specs import ScanSpec
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ class PlanHead:
         """The scan that reads these columns of files. Refuses what the tasks of this session could
         not merge (`check_mergeable`).
         """
-        layout, schemas = self.table.layout, schemas_of(self.table, files)
+        layout, schemas = self.table.layout, self.table.stored_schemas(files)
         check_mergeable(layout, columns)
         is_verified = self.settings.verify_files
         return ScanSpec(layout, columns, schemas, key_filter=self.chosen.by_key, verify=is_verified)
@@ -69,19 +66,3 @@ class PlanHead:
 
 def _is_kept(chosen: Pruning, file: LiveFile) -> bool:
     return chosen.keeps_file(file.partition, file.min_key, file.max_key, lambda: file.key_stats)
-
-
-def schemas_of(table: Table, files: Iterable[LiveFile]) -> dict[int, SchemaColumns]:
-    """The columns of each older schema that the files were written under. Raises NotSupportedError
-    if their values can't be converted to the types of today.
-    """
-    older = {file.schema_id for file in files} - {table.layout.schema_id}
-    found = {number: table.schema(number) for number in sorted(older)}
-    for stored in found.values():
-        check_types(table.layout, stored)
-    return {number: schema_columns(stored) for number, stored in found.items()}
-
-
-def schema_columns(layout: TableLayout) -> SchemaColumns:
-    """The columns of a schema, as scans have them."""
-    return tuple((c.id, c.name, paimon_types.to_paimon(c.type)) for c in layout.columns)

@@ -6,7 +6,7 @@ snapshot it was loaded at, so that all scans of one query read one snapshot.
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -15,6 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from keyfold.aggregates.states.bound_signatures import state_json
 from keyfold.errors import CorruptDataError, NotSupportedError
 from keyfold.files import damage
+from keyfold.files.column_mapping import stored_columns
 from keyfold.lazy import cached_property
 from keyfold.options.declared import DEFAULT_PREFIX, INITIAL_PREFIX, TableOptions
 from keyfold.options.parsing import parse
@@ -33,6 +34,7 @@ from keyfold.stores.opened import open_files
 from keyfold.stores.snapshot_folder import changed, check_unchanged, reading
 from keyfold.types import spark as spark_types
 from keyfold.wire.layout import Column, TableLayout, home, sql_name
+from keyfold.wire.specs import SchemaColumns
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
@@ -84,6 +86,11 @@ class Table:
         if schema_id == self.layout.schema_id:
             return self.layout
         return _read_schema(self.schemas, schema_id).layout
+
+    def stored_schemas(self, files: Iterable[LiveFile]) -> dict[int, SchemaColumns]:
+        """The columns of each older schema of files, which `stored_columns` has checked."""
+        older = {file.schema_id for file in files} - {self.layout.schema_id}
+        return {n: stored_columns(self.layout, self.schema(n)) for n in sorted(older)}
 
     def live_files(
         self,

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from keyfold.types.paimon import to_paimon
 from keyfold.wire.codec import Wire
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.partitions import Partition
@@ -117,6 +118,11 @@ class Split(Wire):
 
 SchemaColumns = tuple[tuple[int, str, Any], ...]
 FileAtLevel = tuple[str, int]
+
+
+def schema_columns(layout: TableLayout) -> SchemaColumns:
+    """The columns of a schema, as scans have them."""
+    return tuple((c.id, c.name, to_paimon(c.type)) for c in layout.columns)
 
 
 @dataclass(frozen=True)

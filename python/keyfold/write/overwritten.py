@@ -18,7 +18,6 @@ from keyfold.changelog.steps import unshared
 from keyfold.errors import SnapshotExpiredError, UnknownOutcomeError
 from keyfold.options.changelogs import NONE, changelog_level
 from keyfold.predicates.prune import pruning
-from keyfold.read.plan_head import schemas_of
 from keyfold.read.splits import Splitting, task_size
 from keyfold.storage.commits.commit import (
     Answer,
@@ -99,7 +98,7 @@ def _write(table: Table, asked: NeedsChangelog, written: Job) -> None:
     files = [file for part in parts for file in part.files]
     how = Splitting(layout, options, task_size(options, files, 1))
     names = tuple(layout.arrow_schema.names)
-    scan = ScanSpec(layout, names, schemas_of(table, files), verify=options.verify_files)
+    scan = ScanSpec(layout, names, table.stored_schemas(files), verify=options.verify_files)
     scan = replace(scan, snapshot=table.snapshot_id)
     number = max((file.max_sequence for file in files), default=0)
     # By bucket; a path does not name one, as NULL and blank texts are stored in one folder.

@@ -14,7 +14,6 @@ import pyarrow as pa
 from keyfold.predicates.ranges import Ranges
 from keyfold.read.keyset import KeySet
 from keyfold.read.parquet import Wanted, read_file
-from keyfold.read.plan_head import schemas_of
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table
 from keyfold.stores.opened import store_of
@@ -54,7 +53,7 @@ class SharedKeys:
 
     def _keys(self, file: LiveFile, keep: Callable[[Ranges], bool] | None = None) -> Iterator[Any]:
         layout = self._table.layout
-        scan = ScanSpec(layout, layout.key, schemas_of(self._table, (file,)))
+        scan = ScanSpec(layout, layout.key, self._table.stored_schemas((file,)))
         store = store_of(layout.location, layout.store)
         with self._table.reading_files():
             wanted = Wanted(layout.key, keep=keep)
