@@ -22,6 +22,7 @@ ROWS = {
         ("statements",),
         ("paths",),
         ("aggregates",),
+        ("Fields", "TaskWorker"),
     ),
     ("shim", PUBLIC): (
         ("KeyfoldCatalog", "catalog", "procedures"),
@@ -38,7 +39,7 @@ ROWS = {
         ("reads",),
         ("arrow",),
         ("Ours",),
-        ("Fields", "LocalFolder", "SqlTypes", "TaskWorker"),
+        ("LocalFolder", "SqlTypes"),
         ("Refusal",),
     ),
 }

@@ -21,7 +21,7 @@ from keyfold.options.declared import (
 from keyfold.options.paimon import PAIMON_OPTIONS
 from keyfold.options.values import shown
 
-_SPARKS_OWN = frozenset(
+SPARKS_OWN = frozenset(
     ["comment", "external", "is_managed_location", "location", "owner", "provider", "table_type"]
 )
 # Properties of CREATE that a table's options don't hold.
@@ -37,7 +37,7 @@ def normalize(properties: Mapping[str, str]) -> dict[str, str]:
     """Stored spelling of table properties: aliases translated, Spark's own additions removed."""
     stored: dict[str, str] = {}
     for name, text in properties.items():
-        if name in _SPARKS_OWN or name.startswith("option."):
+        if name in SPARKS_OWN or name.startswith("option."):
             continue
         target = _stored_name(name)
         _check_fluss_delimiter(name, target, text)
@@ -90,7 +90,7 @@ def is_of_table(name: str, engine: str | None) -> bool:
         _stored_name(name) in (*known(engine), "primary-key")
         or FIELD.match(name) is not None
         or name.startswith((TAG_PREFIX, PIPELINES_PREFIX, "option."))
-        or name in _SPARKS_OWN | PAIMON_OPTIONS | fluss.OPTIONS | {fluss.LOG_TTL}
+        or name in SPARKS_OWN | PAIMON_OPTIONS | fluss.OPTIONS | {fluss.LOG_TTL}
     )
 
 

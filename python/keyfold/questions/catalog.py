@@ -9,6 +9,7 @@ from typing import Any
 
 from keyfold import dialects
 from keyfold.bridge.frames import Frame
+from keyfold.errors import TableError
 from keyfold.merge.plan import check
 from keyfold.options.calls import WRITE, split
 from keyfold.predicates.condition import OPERATORS, is_exact
@@ -23,8 +24,9 @@ from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.history import versions
 from keyfold.storage.schema import save_as_table
 from keyfold.storage.schema.definition import NewTable
+from keyfold.storage.schema.statement import new_table
 from keyfold.storage.table import open_handle
-from keyfold.wire.layout import TableLayout
+from keyfold.wire.layout import TableLayout, sql_name
 
 QUESTIONS = Questions()
 
@@ -148,11 +150,21 @@ def pushdown(layout: TableLayout) -> dict[str, Any]:
     }
 
 
+def defined(question: Frame) -> NewTable:
+    """The table that a question's statement defines."""
+    catalog, ident = question["catalog"]["name"], question["ident"]
+    namespace, name = ident["namespace"], ident["table"]
+    shown = sql_name(catalog, *namespace, name)
+    if not namespace and not is_path(namespace, name):
+        raise TableError(f"table {shown} needs a namespace: {catalog}.default.{name}, for one")
+    return new_table(shown, question)
+
+
 @QUESTIONS.plain
 def create_table(question: Frame) -> dict[str, Any]:
     """Make an empty table."""
     catalog, namespace, name = table_of(question)
-    return catalog.create_table(namespace, name, NewTable.from_json(question)).describe()
+    return catalog.create_table(namespace, name, defined(question)).describe()
 
 
 @QUESTIONS.plain
@@ -187,14 +199,22 @@ def drop_table(question: Frame) -> bool:
 def rename_table(question: Frame) -> None:
     """Give it another name."""
     catalog, namespace, name = table_of(question)
-    catalog.rename_table(namespace, name, question["to"]["namespace"], question["to"]["table"])
+    to, renamed = question["to"]["namespace"], question["to"]["table"]
+    if len(to) > 1:
+        own = question["catalog"]["name"]
+        raise TableError(
+            f"table {sql_name(own, *namespace, name)} can't become {sql_name(*to, renamed)}: a "
+            f"rename leaves it in its catalog, {own}, whose namespaces have one level; CREATE "
+            "TABLE … AS SELECT copies rows to another catalog"
+        )
+    catalog.rename_table(namespace, name, to, renamed)
 
 
 @QUESTIONS.plain
 def stage_table(question: Frame) -> dict[str, Any]:
     """Make an empty table aside; it takes its place when it is committed."""
     catalog, namespace, name = table_of(question)
-    staged = catalog.stage(namespace, name, NewTable.from_json(question), question["mode"])
+    staged = catalog.stage(namespace, name, defined(question), question["mode"])
     return catalog.staged_table(staged).describe() | {"staged": staged.to_json()}
 
 

@@ -10,10 +10,9 @@ import keyfold.spark.changes.{ChangesTable, KeyfoldChangelog}
 import keyfold.spark.procedures.KeyfoldProcedures
 import keyfold.spark.processes.ForkServer
 import keyfold.spark.questions.{CatalogQuestions, Description}
-import keyfold.spark.table.{KeyfoldTable, MetadataTable, Names, ReadOptimizedTable, StagedKeyfoldTable}
+import keyfold.spark.table.{KeyfoldTable, MetadataTable, ReadOptimizedTable, StagedKeyfoldTable}
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.catalog.TableCatalogCapability._
-import org.apache.spark.sql.keyfold.Refusal
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: `spark.sql.catalog.<name> = keyfold.spark.KeyfoldCatalog`; every answer is Python's. */
@@ -76,10 +75,13 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
     KeyfoldChangelog(table(ident, "load_changes", KeyfoldChangelog.asked(context): _*))
 
   override def createTable(ident: Identifier, info: TableInfo): Table =
-    table(ident, "create_table", fields(ident, info): _*)
+    table(ident, "create_table", NewTable.fields(info): _*)
 
-  override def createTableLike(ident: Identifier, info: TableInfo, like: Table): Table =
-    createTable(ident, NewTable.like(info, like))
+  /** Spark takes the other table's columns and partitions, Python its options. */
+  override def createTableLike(ident: Identifier, info: TableInfo, like: Table): Table = {
+    val options = Some(like).collect { case ours: KeyfoldTable => ours.properties }
+    table(ident, "create_table", NewTable.fields(info) :+ "like" -> options: _*)
+  }
 
   override def alterTable(ident: Identifier, changes: TableChange*): Table =
     table(ident, "alter_table", "changes" -> changes.map(TableChanges.toJson))
@@ -90,11 +92,7 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
   /** Spark leaves the catalog's name in front of a new name that was written in full. */
   override def renameTable(from: Identifier, to: Identifier): Unit = {
     val isFull = to.namespace.length == 2 && to.namespace.head == name()
-    if (to.namespace.length > 1 && !isFull) throw Refusal(s"table ${shown(named(from))} can't become "
-        + s"${Names.shown(to.namespace.toSeq :+ to.name)}: a rename leaves it in its catalog, ${name()}, whose namespaces "
-        + "have one level; CREATE TABLE … AS SELECT copies rows to another catalog")
-    val target = if (isFull) Identifier.of(to.namespace.tail, to.name) else to
-    catalog.rename(named(from), target)
+    catalog.rename(named(from), if (isFull) Identifier.of(to.namespace.tail, to.name) else to)
   }
 
   override def stageCreate(ident: Identifier, info: TableInfo): StagedTable = stage(ident, info, "create")
@@ -102,19 +100,11 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
   override def stageCreateOrReplace(ident: Identifier, info: TableInfo): StagedTable =
     stage(ident, info, "create_or_replace")
 
-  private def shown(ident: Identifier): String = Names.shown((name() +: ident.namespace.toSeq) :+ ident.name)
-
   private def table(ident: Identifier, question: String, fields: (String, Any)*): KeyfoldTable =
     new KeyfoldTable(catalog, Description(catalog.askOfTable(named(ident), question, fields: _*)))
 
-  private def fields(ident: Identifier, info: TableInfo): Seq[(String, Any)] = {
-    if (ident.namespace.isEmpty && !TablePath.isPath(ident))
-      throw Refusal(s"table ${shown(ident)} needs a namespace: ${name()}.default.${ident.name}, for one")
-    NewTable.fields(shown(ident), info)
-  }
-
   private def stage(ident: Identifier, info: TableInfo, mode: String): StagedTable = {
-    val fields = ("mode" -> mode) +: this.fields(ident, info)
+    val fields = NewTable.fields(info) :+ "mode" -> mode
     new StagedKeyfoldTable(catalog, Description(catalog.askOfTable(named(ident), "stage_table", fields: _*)))
   }
 
