@@ -162,6 +162,30 @@ def test_changes_are_what_snapshots_show(catalog: Catalog, seed: int) -> None:
         table.changes(view="binlog", where="k = 1")
 
 
+@pytest.mark.parametrize("producer", ["none", "lookup", "input"])
+@pytest.mark.parametrize("buckets", ["1", "4"])
+def test_changes_of_a_key_come_in_their_order(
+    catalog: Catalog, seed: int, producer: str, buckets: str
+) -> None:
+    """Whichever of two threads is the first to read: applied as they come, they end in the rows."""
+    options = {"changelog-producer": producer, "bucket": buckets}
+    table = catalog.create_table("t", COLUMNS, ["k"], options=options)
+    table.upsert([{"k": k, "v": "first"} for k in range(20_000)])  # longer to read than the others
+    grown(table, Random(seed), 4)
+    table.rescale(3)
+    grown(table, Random(seed + 1), 4)
+    found: State = {}
+    newest: dict[int, int] = {}
+    for row in table.changes().to_pylist():
+        assert newest.get(row["k"], 0) <= row["_commit_version"]
+        newest[row["k"]] = row["_commit_version"]
+        if row["_change_type"] in ("insert", "update_postimage"):
+            found[row["k"]] = row["v"]
+        else:
+            found.pop(row["k"], None)
+    assert found == rows_of(table)
+
+
 def test_times_have_a_zone(tmp_path: Path) -> None:
     table = keyfold.connect(tmp_path).create_table("t", {"k": "INT"}, ["k"])
     table.upsert([{"k": 1}])

@@ -7,11 +7,12 @@ added or removed. A compaction changes no row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
-from keyfold.changelog.parts import cut, parts_of
+from keyfold.changelog.parts import Part, cut, parts_of, places
 from keyfold.changelog.specs import ChangeSplit, ChangesRequest, ChangesSpec
 from keyfold.changelog.steps import SnapshotChange, keeper_of, steps
 from keyfold.changelog.views import COMMIT, check_columns, view
@@ -20,6 +21,7 @@ from keyfold.files.sections import packed
 from keyfold.predicates.ranges import ValueRange, may_be_true
 from keyfold.read.plan_head import PlanHead
 from keyfold.read.request import ReadRequest
+from keyfold.read.splits import Splitting
 from keyfold.storage.metadata.entries import LiveFile, identifier
 from keyfold.storage.table import Table, reads_files
 from keyfold.wire.layout import TableLayout
@@ -43,9 +45,10 @@ class ChangesReport:
 
 @reads_files
 def plan(
-    table: Table, asked: ChangesRequest, request: ReadRequest
+    table: Table, asked: ChangesRequest, request: ReadRequest, *, in_order: bool = False
 ) -> tuple[ChangesSpec, list[ChangeTask], ChangesReport]:
     """The changes of a range, read under the table's newest schema, and the splits of each task.
+    With `in_order` one task has all changes of a key, each commit's after those of the one before.
 
     Raises SnapshotExpiredError, which names the earliest snapshot, if one of the range or the one
     before it is no longer kept.
@@ -60,8 +63,8 @@ def plan(
     parts = every if request.only is None else request.only.among(every)
     files = {identifier(file.record): file for part in parts for file in part.files}.values()
     how = head.splitting(files)
-    units = (unit for part in parts for unit in cut(how, part, is_net=asked.net))
-    tasks = [tuple(s for s, _ in held) for held in packed(units, itemgetter(1), how.target)]
+    divided = _by_place if in_order and len({part.snapshot for part in parts}) > 1 else _by_size
+    tasks = divided(how, parts, asked.net)
     oldest = min((state.id for step in found for state in step.states), default=None)
     columns = _columns_read(head, found if not asked.full else ())
     keeper = "" if oldest is None else keeper_of(table, oldest)
@@ -85,6 +88,21 @@ def units(table: Table, asked: ChangesRequest) -> list[Sequence[LiveFile]]:
     """
     head = PlanHead.of(table, ReadRequest(()))
     return [part.files for step in steps(table, asked) for part in parts_of(head, step)]
+
+
+def _by_size(how: Splitting, parts: Iterable[Part], is_net: bool) -> list[ChangeTask]:
+    """The splits of the parts, in tasks of about as many bytes."""
+    units = (unit for part in parts for unit in cut(how, part, is_net=is_net))
+    return [tuple(s for s, _ in held) for held in packed(units, itemgetter(1), how.target)]
+
+
+def _by_place(how: Splitting, parts: Sequence[Part], is_net: bool) -> list[ChangeTask]:
+    """The splits of the parts, in one task for each place, as a key stays where it is."""
+    where = places(file for part in parts for file in part.files)
+    found: defaultdict[Hashable, list[ChangeSplit]] = defaultdict(list)
+    for part in parts:
+        found[where(part.files[0])] += (split for split, _ in cut(how, part, is_net=is_net))
+    return [tuple(splits) for splits in found.values()]
 
 
 def _columns_read(head: PlanHead, found: Iterable[SnapshotChange]) -> tuple[str, ...]:

@@ -86,7 +86,7 @@ def compared_parts(
         [file for file in state if file.partition in partitions and counts(file)]
         for state in states
     ]
-    where = _places([*sides[0], *sides[1], *(file for _, file in touched)])
+    where = places([*sides[0], *sides[1], *(file for _, file in touched)])
     found = {where(file): _Place() for _, file in touched}
     for number, file in touched:
         found[where(file)].touch(number, file)
@@ -173,8 +173,8 @@ def _keeps(chosen: Pruning) -> Callable[[LiveFile], bool]:
     return keeps
 
 
-def _places(files: Iterable[LiveFile]) -> Callable[[LiveFile], Where]:
-    """The place in which the keys of a file are compared: its bucket, or its partition if that has
+def places(files: Iterable[LiveFile]) -> Callable[[LiveFile], Where]:
+    """The place in which the keys of a file stay: its bucket, or its partition if that has
     files of several numbers of buckets. Buckets share no keys, so those of all merge as those of
     one.
     """

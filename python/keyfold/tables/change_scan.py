@@ -48,7 +48,7 @@ class Changes(Rows):
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         request = self.condition.request(self.columns, self.limit, self.session.threads)
         with self.session.working():
-            spec, tasks, _ = changes_plan.plan(self.table, self.asked, request)
+            spec, tasks, _ = changes_plan.plan(self.table, self.asked, request, in_order=True)
         makers = [partial(self._read, spec, splits) for splits in tasks]
         return self.session.streamed(makers, self.limit)
 
