@@ -49,10 +49,12 @@ docs: build/docs-tools/.installed  ## the pages of docs/ as a site in build/docs
 bench: setup build/readers/.installed  ## keyfold beside Spark, Delta, Iceberg, Paimon: docs/benchmarks.md; 45 minutes
 	$(BIN)/python -m integration.bench
 	$(BIN)/python -m integration.bench.without_spark
+	$(BIN)/python -m integration.bench.many_files --docs docs
 
 bench-smoke: setup build/readers/.installed  ## the same suite on tiny tables: answers are compared, times decide nothing
 	$(BIN)/python -m integration.bench --smoke --docs build/bench-smoke
 	$(BIN)/python -m integration.bench.without_spark --smoke --docs build/bench-smoke
+	$(BIN)/python -m integration.bench.many_files --smoke --docs build/bench-smoke
 
 bench-kernels: setup  ## rows a second of every aggregate: docs/kernels.md
 	$(BIN)/python -m integration.bench.aggregates

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from integration import TOP
-from integration.bench import figures, groups, growth
+from integration.bench import figures, groups, growth, many_files
 from integration.bench.cases import ENGINES
 from integration.bench.engines import systems as engines
 from integration.bench.session import SYSTEMS
@@ -69,6 +69,15 @@ def test_tables_from_python(tmp_path: Path) -> None:
     systems = [line.split(" | ")[1] for line in found.splitlines() if line.startswith("| ")]
     assert systems.count("keyfold") == len(without_spark.cases(2_000)) + 1
     assert {*systems} > {"pypaimon", "pypaimon-rust", "deltalake", without_spark.READER}
+
+
+def test_many_files(tmp_path: Path) -> None:
+    """The program checks how many files each plan has."""
+    (tmp_path / "benchmarks.md").write_text(f"# Before\n\n{GROWN}", encoding="utf-8")
+    found = smoke("integration.bench.many_files", tmp_path)
+    assert found.startswith("# Before\n\n## Many files: ")
+    assert found.endswith(GROWN)
+    assert all(f"| {what} | " in found for what in many_files.STEPS.values())
 
 
 def test_answers_that_differ_are_found() -> None:

@@ -1,0 +1,194 @@
+"""Plans and commits by the files that a table holds: python -m integration.bench.many_files
+
+Tables are made of manifests whose data files need not exist, as nothing here opens one. Each size
+is measured in a process of its own, whose first plan reads every manifest from the disk.
+--smoke takes tiny tables, --files others than 10,000, 100,000 and 1,000,000.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from integration import TOP
+from integration.bench import page
+from integration.bench.cells import short, table
+from keyfold.lookup.plan import plan_lookup
+from keyfold.read.request import ReadRequest
+from keyfold.read.scan_plan import plan
+from keyfold.storage.commits import commit
+from keyfold.storage.commits.attempts import CommitInfo, Entries, attempt
+from keyfold.storage.metadata.entries import Record, added
+from keyfold.storage.table import Table
+from keyfold.wire.predicates import Predicate
+from keyfold.write.jobs import plan_job
+from tests.storage import tables
+
+SIZES, SMALL = (10_000, 100_000, 1_000_000), (200,)
+BUCKETS, FILES_OF_MANIFEST = 100, 20_000
+COLUMNS = ("a", "b", "c", "d", "e")
+STEPS = {
+    "first": "plan of one partition, the first of a process",
+    "next": "the same again",
+    "insert": "an `INSERT` of one file: planned and committed",
+    "after": "plan of one partition after it",
+    "second insert": "another `INSERT`",
+    "lookup": "plan of look-ups in one partition",
+    "everything": "plan of everything",
+}
+ABOUT = """\
+`python -m integration.bench.many_files` wrote this section. Tables have partitions of 100 buckets
+with one file each, of statistics over seven columns; they are made of manifests alone, whose data
+files do not exist. Each size has a process of its own. Seconds, and in brackets seconds of
+processor; one run."""
+
+
+def make(folder: Path, files: int) -> None:
+    """A table of so many files, in partitions of BUCKETS files, clustered as they came."""
+    columns = [tables.column(name) for name in ("p", "k", *COLUMNS)]
+    new = tables.new_table(*columns, key="p,k", by="p", bucket=str(BUCKETS))
+    found = tables.table(folder, new)
+    one = tables.message(found, partition=(0,), total=BUCKETS)
+    (template,) = added(found.schema, found.shapes, [one])
+    records = list(_records(found, template, files))
+    with found.held() as location:
+        by = CommitInfo(str(uuid.uuid4()), commit.APPEND)
+        assert attempt(found, by, None, Entries(records), location) == 1
+
+
+def _records(found: Table, template: Record, files: int) -> Iterator[Record]:
+    draw = random.Random(7)
+    for number in range(files):
+        record: dict[str, Any] = copy.copy(dict(template))
+        low = draw.getrandbits(40)
+        keys = found.shapes.key.encode((low,)), found.shapes.key.encode((low + 1000,))
+        record["_PARTITION"] = found.shapes.partition.encode((number // BUCKETS,))
+        record["_BUCKET"] = number % BUCKETS
+        sequence = 1000 + number
+        record["_FILE"] = template["_FILE"] | {
+            "_FILE_NAME": f"data-{uuid.UUID(int=draw.getrandbits(128))}-0.parquet",
+            "_FILE_SIZE": draw.randrange(1 << 26),
+            "_MIN_KEY": keys[0],
+            "_MAX_KEY": keys[1],
+            "_MIN_SEQUENCE_NUMBER": sequence,
+            "_MAX_SEQUENCE_NUMBER": sequence,
+        }
+        yield record
+
+
+def measured(folder: Path, files: int) -> dict[str, Any]:
+    """The seconds of each step in this process, and those of its processor; MB at the end."""
+    partition = files // BUCKETS // 2
+    took: dict[str, tuple[float, float]] = {}
+
+    def step(name: str, do: Callable[[], Any]) -> Any:
+        began, used = time.perf_counter(), time.process_time()
+        answer = do()
+        took[name] = time.perf_counter() - began, time.process_time() - used
+        return answer
+
+    def load() -> Table:
+        return tables.catalog(folder).load_table(["default"], "t")
+
+    def planned(*filters: Predicate) -> int:
+        _, tasks, _ = plan(load(), ReadRequest(("k", "a"), filters))
+        return sum(len(split.files) for task in tasks for split in task)
+
+    def inserted() -> None:
+        found = load()
+        found.check_readable()
+        spec = plan_job(found, [column.name for column in found.layout.columns])
+        message = tables.message(
+            found, partition=(partition,), total=BUCKETS, sequence=spec.sequence
+        )
+        assert commit.append(found, replace(spec, snapshot=found.snapshot_id), [message])
+
+    value = {"literal": partition, "type": "long"}
+    one = Predicate.from_json({"op": "=", "args": [{"column": ["p"]}, value]})
+    load()
+    assert step("first", lambda: planned(one)) == BUCKETS
+    assert step("next", lambda: planned(one)) == BUCKETS
+    step("insert", inserted)
+    assert step("after", lambda: planned(one)) == BUCKETS + 1
+    step("second insert", inserted)
+    step("lookup", lambda: plan_lookup(load(), ["k", "a"], [one]))
+    before = _megabytes()
+    assert step("everything", planned) == files + 2
+    return {"files": files, "took": took, "before": before, "after": _megabytes()}
+
+
+def _megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def section(results: Sequence[dict[str, Any]], is_whole: bool) -> str:
+    """The section of the page."""
+    heads = ["", *(f"{found['files']:,} files" for found in results)]
+    rows = [
+        [what, *(_cell(found["took"][name]) for found in results)] for name, what in STEPS.items()
+    ]
+    for when, what in (("before", "before that"), ("after", "at the end")):
+        rows.append([f"memory {what}, MB", *(f"{found[when]:.0f}" for found in results)])
+    of = "" if is_whole else " at other sizes"
+    return f"{page.FILES}plans and commits{of}\n\n{ABOUT}\n\n{table(heads, rows)}"
+
+
+def _cell(took: tuple[float, float]) -> str:
+    return f"{short(took[0])} ({short(took[1])})"
+
+
+def _in_process(folder: Path, files: int) -> dict[str, Any]:
+    """The figures of one size, made in one process and measured in the next."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join((str(TOP / "python"), str(TOP)))}
+    command = [sys.executable, "-m", "integration.bench.many_files", "--folder", str(folder)]
+    for part in ("make", "measure"):
+        done = subprocess.run(
+            [*command, "--part", part, "--files", str(files)],
+            cwd=TOP,
+            env=environment,
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--files", type=int, nargs="+", help="sizes of tables")
+    parser.add_argument("--smoke", action="store_true", help="a tiny table")
+    parser.add_argument(
+        "--docs", type=Path, help="the folder of the page to write; else it is shown"
+    )
+    parser.add_argument("--part", choices=("make", "measure"), help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    sizes = asked.files or (SMALL if asked.smoke else SIZES)
+    if asked.part == "make":
+        make(asked.folder, sizes[0])
+    elif asked.part == "measure":
+        print(json.dumps(measured(asked.folder, sizes[0])))
+    else:
+        results = []
+        for files in sizes:
+            with tempfile.TemporaryDirectory() as folder:
+                results.append(_in_process(Path(folder), files))
+        text = section(results, tuple(sizes) == SIZES)
+        print(text) if asked.docs is None else page.put(asked.docs, text)
+
+
+if __name__ == "__main__":
+    main()
