@@ -55,8 +55,8 @@ def _members(one: type) -> Iterator[tuple[str, Any]]:
 def _entry(name: str, found: Any) -> str:
     if isinstance(found, property):
         gives = inspect.signature(found.fget).return_annotation  # type: ignore[arg-type]
-        return f"### {name}\n\n```python\n{name}: {_type(gives)}\n```\n\n{_body(found)}"
-    return f"### {name}\n\n```python\n{_signature(name, found)}\n```\n\n{_body(found)}"
+        return f"### {name}\n\n```pyi\n{name}: {_type(gives)}\n```\n\n{_body(found)}"
+    return f"### {name}\n\n```pyi\n{_signature(name, found)}\n```\n\n{_body(found)}"
 
 
 def _signature(name: str, function: Callable[..., Any]) -> str:

@@ -42,11 +42,13 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    """Code in order; a `text` block holding a table is the answer of the block before it."""
+    """Code in order; a `text` block holding a table is the answer of the block before it. A `pyi`
+    block shows how something is declared, and does not run.
+    """
     fenced = BLOCK.findall(page.read_text(encoding="utf-8"))
     found = []
     for number, (language, text) in enumerate(fenced):
-        if language != "text":
+        if language not in ("text", "pyi"):
             following = fenced[number + 1] if number + 1 < len(fenced) else ("", "")
             shown = following[1] if following[0] == "text" and TABLE.search(following[1]) else None
             found.append(Block(page, number, language, text, shown))
