@@ -7,6 +7,7 @@ import random
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,45 +22,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 FIXED = 6  # the same tests draw the same: who looks for more sets KEYFOLD_TEST_SEED
 SEED = pytest.StashKey[int]()
+SECONDS = pytest.StashKey[dict[str, float]]()
+KEPT = "keyfold/seconds"  # of each test file, in pytest's cache: those of its last run
+LONG = 30  # seconds
 MEMORY = Path("/dev/shm")
 ROOM = 8 << 30
-# Test files of half a minute or more, the longest first: they begin in this order, so that no
-# process works alone on one of them at the end. See what each run prints last.
-LONG = [
-    "integration/cluster/test_cluster.py",
-    "integration/bench/test_bench.py",
-    "integration/statements/test_sql_files.py",
-    "integration/streams/test_chains.py",
-    "integration/faults/test_compaction_faults.py",
-    "integration/demo/test_demo.py",
-    "integration/planning/test_pushdown.py",
-    "integration/functions/test_own_functions.py",
-    "integration/paimon/test_type_changes.py",
-    "integration/streams/test_kills.py",
-    "integration/docs/test_pages.py",
-    "integration/faults/test_lifecycle.py",
-    "integration/faults/test_killed_sessions.py",
-    "integration/cluster/test_shared.py",
-    "integration/planning/test_pushed_aggregates.py",
-    "integration/examples/test_notebooks.py",
-    "integration/setup/test_python_choice.py",
-    "integration/rows/test_tables.py",
-    "integration/setup/test_configure.py",
-    "integration/upkeep/test_compaction.py",
-    "integration/lookups/test_merges.py",
-    "integration/upkeep/test_write_order.py",
-    "tests/merge/test_many_rows.py",
-    "tests/changelog/test_meanwhile.py",
-    "tests/bridge/test_broken_cache.py",
-    "tests/bridge/test_memory.py",
-    "tests/stores/test_tables.py",
-    "tests/read/test_altered.py",
-    "tests/kernels/test_jit.py",
-    "tests/concurrency/test_full.py",
-    "tests/setup/test_archive.py",
-    "tests/aggregates/test_definitions.py",
-    "tests/concurrency/test_damaged.py",
-]
 
 
 def has_room_in_memory() -> bool:
@@ -83,12 +50,20 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["KEYFOLD_TEST_SEED"] = str(seed)  # that of pytest-xdist's processes too
     if config.getoption("hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(seed)
+    of_main = getattr(config, "workerinput", {}).get(KEPT)
+    config.stash[SECONDS] = config.cache.get(KEPT, {}) if of_main is None else of_main
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """All processes of pytest-xdist have one order, whatever other runs write meanwhile."""
+    node.workerinput[KEPT] = node.config.stash[SECONDS]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The files of LONG come first, in its order."""
-    places = {config.rootpath / name: place for place, name in enumerate(LONG)}
-    items.sort(key=lambda item: places.get(item.path, len(places)))
+    """The files that took long begin, so that no process works alone on one at the end."""
+    long = {file: taken for file, taken in config.stash[SECONDS].items() if taken >= LONG}
+    items.sort(key=lambda item: -long.get(item.nodeid.partition("::")[0], 0))
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -106,6 +81,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.section("seconds of each file")
     for file, taken in seconds.most_common():
         terminalreporter.write_line(f"{taken:7.1f}  {file}")
+    config = terminalreporter.config
+    config.cache.set(KEPT, config.stash[SECONDS] | seconds)
 
 
 @pytest.fixture(scope="session")

@@ -10,13 +10,13 @@ from keyfold.compact.jobs import Outcome
 from keyfold.compact.running import abandon
 from keyfold.options import provided
 from keyfold.options.parsing import parse
-from keyfold.questions.compact import _place
 from keyfold.storage.commits import rescale as storage
 from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle, open_newest
 from keyfold.user_functions.sources import Sources
+from keyfold.wire.partitions import Partition
 from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import CommitMessage, CompactionSpec, CompactionStep, totals
 from tests.procedures.called import Caller
@@ -31,7 +31,9 @@ def plan_compaction(asked: Json) -> Json:
     options = dict(asked["compaction"])
     touched = options.pop("touched", None)
     options["where"] = decoded(options.get("where"))
-    options["touched"] = None if touched is None else frozenset(_place(*one) for one in touched)
+    if touched is not None:
+        touched = frozenset((Partition.from_json(one).values, bucket) for one, bucket in touched)
+    options["touched"] = touched
     code = asked.get("code")
     with provided.by(Sources.from_json(code)):
         table = _newest(asked)
