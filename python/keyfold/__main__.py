@@ -14,7 +14,6 @@ from typing import NoReturn
 
 from keyfold.errors import KeyfoldError, TableError
 from keyfold.setup import archive, doctor, session
-from keyfold.tables import arguments as tables
 from keyfold.wire.version import package_version
 
 
@@ -92,8 +91,10 @@ def _is_text(word: str) -> bool:
     return True
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
+def parser(first: str | None = None) -> argparse.ArgumentParser:
+    """The command line. Commands about tables are looked for only if the first word is another's:
+    what they need takes a second to load.
+    """
     top = _Parser(prog="keyfold", description=__doc__)
     top.add_argument("--version", action="version", version=package_version())
     commands = top.add_subparsers(required=True, metavar="command")
@@ -110,7 +111,8 @@ def parser() -> argparse.ArgumentParser:
         if command in (conf, pack):
             text = "the archive is for a driver on the cluster too"
             one.add_argument("--for-driver", action="store_true", help=text)
-    tables.add(commands, of_tables)
+    if first not in COMMANDS:
+        import_module("keyfold.tables.arguments").add(commands, of_tables)
     return top
 
 
@@ -123,7 +125,7 @@ def main(words: Sequence[str] | None = None) -> int:
         for word in given:
             if not _is_text(word):
                 raise TableError(f"argument {word!r} is not UTF-8")
-        arguments = parser().parse_args(given)
+        arguments = parser(given[0] if given else None).parse_args(given)
         return int(arguments.command(arguments))
     except KeyfoldError as error:
         message = str(error)

@@ -17,6 +17,8 @@ import keyfold
 from keyfold import Table, TableError
 from keyfold.__main__ import main
 from keyfold.compact import rewrite as compaction
+from keyfold.procedures import procedures
+from keyfold.tables.arguments import COMMANDS
 from tests.option_names import option_names
 
 COLUMNS = {"p": "INT", "k": "INT", "v": "STRING"}
@@ -183,20 +185,21 @@ def test_commands(commands: Commands, tmp_path: Path) -> None:
         "sku   qty  price\n----  ---  -----\nbolt    5   NULL\n"
     )
     assert commands.rows("compact", "stock")[0]["status"] == "committed"
-    assert commands.rows("rescale", "stock", "2")[0]["buckets"] == 2
-    assert commands.rows("tag", "stock", "monday") == [{"tag": "monday"}]
+    assert commands.rows("rescale", "stock", "--buckets", "2")[0]["buckets_after"] == 2
+    assert commands.rows("tag", "stock", "monday") == [{"result": True}]
     assert len(commands.rows("scan", "stock", "--tag", "monday")) == 2
     assert commands.rows("count", "stock", "--tag", "monday") == [{"rows": 2}]
     assert commands.rows("count", "stock", "--where", "qty > 5") == [{"rows": 1}]
-    assert commands.rows("expire", "stock", "--retain-max", "1", "--retain-min", "1")
+    expired = commands.rows("expire", "stock", "--retain-max", "1", "--retain-min", "1")
+    assert expired == [{"deleted_snapshots_count": 5}]
     assert len(commands.rows("snapshots", "stock")) == 1
     assert commands.rows("health", "stock")[0]["runs"] == 1
     assert {row["level"] for row in commands.rows("files", "stock")} == {5}
     assert commands.rows("show", "stock", "tags")[0]["tag_name"] == "monday"
-    assert commands.rows("orphans", "stock", "--dry-run") == []
+    assert commands.rows("orphans", "stock", "--dry-run")[0]["files"] == []
     shown = {row["name"]: row["value"] for row in commands.rows("describe", "stock")}
     assert (shown["qty"], shown["(primary key)"]) == ("BIGINT", "sku")
-    assert commands.rows("tag", "stock", "monday", "--delete") == [{"tag": "monday"}]
+    assert commands.rows("delete-tag", "stock", "monday") == [{"result": True}]
     assert commands.rows("drop", "stock") == [{"table": "stock", "dropped": True}]
 
 
@@ -225,9 +228,27 @@ def test_commands_that_fail_say_why(commands: Commands, tmp_path: Path) -> None:
         (("get", "t", "k=x"), "key of table"),
         (("create", "u", "k"), "expected columns such as"),
         (("expire", "t", "--older-than", "soon"), "expected a time such as"),
+        (("compact", "t", "--where", "k = 1"), "k"),
+        (("delete-tag", "t", "none", "--no-if-exists"), "no tag 'none'"),
         (("scan", "t", "--where", "k ="), "expected a constant"),
         (("ls", "--set", "x"), "--set: expected NAME=VALUE"),
     ):
         found = commands.text(*words)
         assert found.startswith("1 keyfold:"), found
         assert reason in found
+
+
+def test_every_procedure_is_a_command(commands: Commands) -> None:
+    """With the arguments that it declares, and rows of the columns that it declares."""
+    commands.text("create", "t", "k INT", "--key", "k")
+    keyfold.connect(commands.warehouse).table("t").upsert([{"k": 1}])
+    names = {name.replace("_", "-"): one for name, one in procedures().items()}
+    assert names.keys() - COMMANDS.keys() == {"analyze"}
+    for name, procedure in names.items():
+        for given, _ in COMMANDS[name][1] if name in COMMANDS else ():
+            plain = given[0].removeprefix("--").replace("-", "_")
+            assert plain in {"table", *(one.name for one in procedure.parameters)}
+    for words in (("table-health", "t"), ("create-branch", "t", "b"), ("compact-manifest", "t")):
+        found = commands.rows(*words)
+        assert [list(row) for row in found] == [list(names[words[0]].result)] * len(found)
+    assert commands.rows("rollback", "t", "--version", "1")[0]["current_snapshot_id"] == 1

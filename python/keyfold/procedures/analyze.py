@@ -25,4 +25,5 @@ ANALYZE = Procedure(
     "Counts rows and the values of columns for Spark's optimizer "
     "([statistics](#statistics-for-spark)).",
     again=True,
+    needs_spark=True,
 )

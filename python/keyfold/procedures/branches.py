@@ -1,6 +1,6 @@
 """create_branch and its kin: branches of a table, with Paimon's names and arguments."""
 
-from keyfold.procedures.declare import Procedure, ProcedureCall, ProcedureParameter, Rows
+from keyfold.procedures.declare import Procedure, ProcedureCall, ProcedureParameter, Rows, listed
 from keyfold.storage.branching import branches
 
 _DONE = {"result": "BOOLEAN"}
@@ -31,8 +31,8 @@ CREATE_BRANCH = Procedure(
 
 def _delete(call: ProcedureCall, branch: str) -> Rows:
     table = call.newest()
-    for name in branch.split(","):
-        branches.delete(table, name.strip())
+    for name in listed(branch, branches.names(table)):
+        branches.delete(table, name)
     return [{"result": True}]
 
 
@@ -64,8 +64,13 @@ RENAME_BRANCH = Procedure(
 )
 
 
+def fast_forward(call: ProcedureCall, branch: str) -> int:
+    """Make the table what a branch of it is; returns its newest snapshot."""
+    return branches.fast_forward(call.newest(), branch)
+
+
 def _fast_forward(call: ProcedureCall, branch: str) -> Rows:
-    branches.fast_forward(call.newest(), branch)
+    fast_forward(call, branch)
     return [{"result": True}]
 
 

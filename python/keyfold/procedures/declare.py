@@ -7,7 +7,7 @@ names of the result's columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -63,7 +63,8 @@ class Procedure:
     """`purpose` is what DESCRIBE PROCEDURE shows, and `doc` what the page about operations says.
     `result` has the columns of the rows with their types in SQL. A procedure that may be called
     `again` changes nothing before it asks its caller for something: if the process dies before,
-    the caller asks the next one.
+    the caller asks the next one. `short` is a shorter name that the command line has too. One that
+    needs Spark is called by Spark only.
     """
 
     name: str
@@ -73,6 +74,8 @@ class Procedure:
     function: Callable[..., Rows]
     doc: str
     again: bool = False
+    short: str = ""
+    needs_spark: bool = False
 
     def rows(self, call: ProcedureCall, given: Mapping[str, Any]) -> Rows:
         """The rows of a call with these arguments. Raises TableError if one is missing."""
@@ -115,6 +118,11 @@ def _value(procedure: str, parameter: ProcedureParameter, value: Any) -> Any:
                 )
         return {name.strip(): text.strip() for name, _, text in pairs}
     return value
+
+
+def listed(text: str, known: Collection[str]) -> list[str]:
+    """Names with commas between them, or the one of the known names that has such commas."""
+    return [text] if text in known else [name.strip() for name in text.split(",")]
 
 
 CALL_OPTIONS = ProcedureParameter(

@@ -61,6 +61,7 @@ EXPIRE_SNAPSHOTS = Procedure(
     "(`snapshot.expire.limit` counts if `options` names it.) What tags, branches and consumers "
     "need is kept. The log counts the snapshots, and what is deleted stays deleted if the call is "
     "stopped.",
+    short="expire",
 )
 
 
@@ -102,4 +103,5 @@ REMOVE_ORPHAN_FILES = Procedure(
     _remove,
     "Deletes files that no snapshot refers to and that are older than a day: what failed jobs "
     "left.",
+    short="orphans",
 )

@@ -28,4 +28,5 @@ TABLE_HEALTH = Procedure(
     _health,
     "Reports for each bucket how many runs and bytes a read merges, and what helps.",
     again=True,
+    short="health",
 )

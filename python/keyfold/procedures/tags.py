@@ -2,7 +2,7 @@
 
 from keyfold.errors import TableError
 from keyfold.options.values import duration
-from keyfold.procedures.declare import Procedure, ProcedureCall, ProcedureParameter, Rows
+from keyfold.procedures.declare import Procedure, ProcedureCall, ProcedureParameter, Rows, listed
 from keyfold.storage.history import tags, versions
 from keyfold.storage.maintenance import automatic, tagging
 
@@ -49,6 +49,7 @@ CREATE_TAG = Procedure(
     _DONE,
     _create,
     "Keeps a snapshot, the newest if none is named, under a name ([history](history.md#tags)).",
+    short="tag",
 )
 
 
@@ -114,7 +115,8 @@ RENAME_TAG = Procedure(
 
 def _delete(call: ProcedureCall, tag: str, if_exists: bool) -> Rows:
     """Missing tags are passed over, as Paimon does, unless `if_exists` is false."""
-    table, names = call.newest(), [name.strip() for name in tag.split(",")]
+    table = call.newest()
+    names = listed(tag, tags.names(table))
     for name in () if if_exists else names:
         tags.require(table, name)
     deleted = [tagging.delete(table, name) for name in names]

@@ -1,10 +1,13 @@
-"""The commands of `python -m keyfold` about tables, and their arguments. This module loads nothing
-else: `commands` has what they do.
+"""The commands of `python -m keyfold` about tables, and their arguments. Those that are procedures
+have the names, arguments and purposes that the procedures declare.
 """
 
 import argparse
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from keyfold.procedures import procedures
+from keyfold.procedures.declare import CONDITION, Procedure, ProcedureParameter
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 
@@ -22,13 +25,44 @@ _READ = (
     _argument("--null", metavar="TEXT", help="how CSV writes NULL (default: an empty field)"),
     _argument("--types", help="'price DOUBLE, …': types of texts that aren't the table's"),
 )
-_DRY_RUN = _argument("--dry-run", action="store_true", help="list them only")
 _VERSION = (
     _argument("--snapshot", type=int, help="the id of an older snapshot"),
     _argument("--tag", help="the name of one"),
     _argument("--timestamp", help="the newest one by then, such as 2026-11-01T00:00:00+00:00"),
 )
-_OLDER = _argument("--older-than", help="a time, such as 2026-11-01T00:00:00+00:00")
+
+_HOW: Mapping[str, Mapping[str, Any]] = {
+    "INT": {"type": int},
+    "BIGINT": {"type": int},
+    "TIMESTAMP": {"metavar": "TIME"},
+    CONDITION: {"metavar": "CONDITION"},
+}
+
+
+def _of_parameter(parameter: ProcedureParameter) -> Argument:
+    """As SQL names it, with dashes. What a call can't do without is named by its place."""
+    how: dict[str, Any] = {"help": parameter.doc.replace("%", "%%")}
+    if parameter.is_required:
+        return _argument(parameter.name, **how, **_HOW.get(parameter.type, {}))
+    option = f"--{parameter.name.replace('_', '-')}"
+    if parameter.type != "BOOLEAN":
+        return _argument(option, **how, **_HOW.get(parameter.type, {}))
+    action = argparse.BooleanOptionalAction if parameter.default else "store_true"
+    return _argument(option, **how, action=action)
+
+
+def command_of(procedure: Procedure) -> str:
+    """The name of a procedure as a command."""
+    return procedure.name.replace("_", "-")
+
+
+CALLED: Mapping[str, Procedure] = {
+    name: procedure
+    for procedure in procedures().values()
+    if not procedure.needs_spark
+    for name in (command_of(procedure), procedure.short)
+    if name
+}
 
 COMMANDS: Mapping[str, tuple[str, tuple[Argument, ...]]] = {
     "ls": ("list namespaces, or the tables of one", (_argument("namespace", nargs="?"),)),
@@ -75,43 +109,16 @@ COMMANDS: Mapping[str, tuple[str, tuple[Argument, ...]]] = {
         "remove the rows of keys in a file, or those that satisfy a condition over the key",
         (_TABLE, _argument("file", nargs="?", help=_FILE[1]["help"]), _WHERE, *_READ),
     ),
-    "compact": (
-        "merge files",
-        (
-            _TABLE,
-            _argument("--strategy", default="full", choices=("full", "minor")),
-            _argument("--partitions", help="those to take: 'day=1,hour=2;day=3'"),
-            _argument("--max-bytes", type=int, help="the most bytes to read"),
-        ),
-    ),
-    "rescale": ("give a table another number of buckets", (_TABLE, _argument("buckets", type=int))),
-    "expire": (
-        "remove snapshots that may go",
-        (
-            _TABLE,
-            _argument("--retain-max", type=int, help="the most snapshots to keep"),
-            _argument("--retain-min", type=int, help="the least snapshots to keep"),
-            _OLDER,
-        ),
-    ),
-    "orphans": ("remove files that nothing refers to", (_TABLE, _DRY_RUN, _OLDER)),
-    "tag": (
-        "name the newest snapshot, or another",
-        (
-            _TABLE,
-            _argument("name"),
-            _argument("--snapshot", type=int, help="its id"),
-            _argument("--delete", action="store_true", help="delete the tag"),
-        ),
-    ),
-    "rollback": ("make an older snapshot the newest", (_TABLE, *_VERSION)),
-    "health": ("show what reads of each bucket cost, with advice", (_TABLE,)),
     "snapshots": ("show the snapshots of a table", (_TABLE,)),
     "files": ("show the data files of a table", (_TABLE,)),
     "show": (
         "show any metadata table",
         (_TABLE, _argument("name", help="options, partitions, buckets, schemas, manifests …")),
     ),
+    **{
+        name: (procedure.purpose, (_TABLE, *map(_of_parameter, procedure.parameters)))
+        for name, procedure in CALLED.items()
+    },
 }
 
 

@@ -12,7 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.errors import NoSuchNamespaceError, NoSuchTableError, TableError
-from keyfold.tables import column_definitions
+from keyfold.procedures.declare import CONDITION
+from keyfold.tables import calls, column_definitions
+from keyfold.tables.arguments import CALLED
 from keyfold.tables.connection import Catalog, connect
 from keyfold.tables.loading import files
 from keyfold.tables.printing import Rows, listed, print_json, print_table
@@ -21,6 +23,8 @@ from keyfold.tables.rows.forms import Rows as RowsRead
 from keyfold.tables.rows.texts.atoms import Unread
 from keyfold.tables.rows.texts.nested import of_cell
 from keyfold.tables.table import Table
+from keyfold.tables.timestamps import millis_of
+from keyfold.tables.where.condition import partition_filters
 from keyfold.types.sql import from_sql, split
 
 Arguments = argparse.Namespace
@@ -199,44 +203,16 @@ def _delete(catalog: Catalog, asked: Arguments) -> Rows:
     return _committed(table.delete(keys, where=asked.where))
 
 
-def _compact(catalog: Catalog, asked: Arguments) -> Rows:
-    table = catalog.table(asked.table)
-    found = table.compact(
-        asked.strategy, partitions=asked.partitions, max_bytes=asked.max_bytes
-    ).to_pylist()
-    return list(found)
-
-
-def _rescale(catalog: Catalog, asked: Arguments) -> Rows:
-    return [catalog.table(asked.table).rescale(asked.buckets)]
-
-
-def _tag(catalog: Catalog, asked: Arguments) -> Rows:
-    tags = catalog.table(asked.table).tags
-    if not asked.delete:
-        tags.create(asked.name, asked.snapshot)
-    elif not tags.delete(asked.name):
-        raise TableError(f"table {asked.table} has no tag '{asked.name}'")
-    return [{"tag": asked.name}]
-
-
-def _rollback(catalog: Catalog, asked: Arguments) -> Rows:
-    return _committed(catalog.table(asked.table).rollback(**_version(asked)))
-
-
-def _expire(catalog: Catalog, asked: Arguments) -> Rows:
-    count = catalog.table(asked.table).expire(
-        older_than=_moment(asked.older_than),
-        retain_max=asked.retain_max,
-        retain_min=asked.retain_min,
-    )
-    return [{"expired": count}]
-
-
-def _orphans(catalog: Catalog, asked: Arguments) -> Rows:
-    table = catalog.table(asked.table)
-    found = table.remove_orphans(older_than=_moment(asked.older_than), dry_run=asked.dry_run)
-    return list(found.to_pylist())
+def _call(catalog: Catalog, asked: Arguments) -> Rows:
+    """The rows of a procedure."""
+    procedure, table = CALLED[asked.table_command], catalog.table(asked.table)
+    given = {one.name: getattr(asked, one.name) for one in procedure.parameters}
+    for one in procedure.parameters:
+        if one.type == "TIMESTAMP" and (moment := _moment(given[one.name])) is not None:
+            given[one.name] = millis_of(one.name, moment)
+        if one.type == CONDITION:
+            given[one.name] = partition_filters(table._layout, given[one.name])
+    return list(calls.rows(table._session, table._load, procedure, **given))
 
 
 def _rows(made: Callable[[Table, Arguments], pa.Table]) -> Callable[[Catalog, Arguments], Rows]:
@@ -254,14 +230,8 @@ _COMMANDS: Mapping[str, Callable[[Catalog, Arguments], Rows]] = {
     "get": _get,
     "upsert": _upsert,
     "delete": _delete,
-    "compact": _compact,
-    "rescale": _rescale,
-    "expire": _expire,
-    "orphans": _orphans,
-    "tag": _tag,
-    "rollback": _rollback,
-    "health": _rows(lambda table, _: table.health()),
     "snapshots": _rows(lambda table, _: table.snapshots()),
     "files": _rows(lambda table, _: table.files()),
     "show": _rows(lambda table, asked: table.metadata(asked.name)),
+    **dict.fromkeys(CALLED, _call),
 }

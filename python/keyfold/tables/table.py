@@ -144,17 +144,15 @@ class Table(Described):
     @property
     def tags(self) -> Tags:
         """Its tags."""
-        return Tags(self._load, self.name)
+        return Tags(self._session, self._load, self.name)
 
     @property
     def branches(self) -> Branches:
         """Its branches."""
-        return Branches(
-            self._load, self.name, lambda name: self._view(f"{BRANCH_MARK}{name}"), self._changing
-        )
+        return Branches(self._session, self._load, self.name, self._branch, self._changing)
 
-    def _view(self, suffix: str) -> Table:
-        return Table(self._session, self._namespace, f"{self._name}{suffix}")
+    def _branch(self, name: str) -> Table:
+        return Table(self._session, self._namespace, f"{self._name}{BRANCH_MARK}{name}")
 
     def rollback(
         self,
@@ -166,8 +164,8 @@ class Table(Described):
         """Make an older snapshot the newest; later ones are removed. Returns its id. Raises
         TableError if there is none, ConflictError if other jobs commit again and again.
         """
-        with self._changing(), self._session.working():
-            return time_travel.rolled_back(self._load(), snapshot, tag, timestamp)
+        with self._changing():
+            return time_travel.rolled_back(self._session, self._load, snapshot, tag, timestamp)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """All rows by Arrow's C stream interface."""

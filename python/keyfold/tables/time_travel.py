@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from keyfold.errors import TableError
+from keyfold.procedures import branches as branch_procedures
+from keyfold.procedures import tags as tag_procedures
+from keyfold.procedures.declare import Procedure, Rows
+from keyfold.procedures.rollback import ROLLBACK, ROLLBACK_TO_TIMESTAMP
 from keyfold.storage.branching import branches
-from keyfold.storage.branching.rollback import rollback
 from keyfold.storage.history import tags, versions
-from keyfold.storage.maintenance import tagging
 from keyfold.storage.table import Table as Loaded
+from keyfold.tables import calls
 from keyfold.tables.doors import doors
+from keyfold.tables.session import Session
 from keyfold.tables.timestamps import millis_of
 
 if TYPE_CHECKING:
@@ -46,22 +50,36 @@ def at(
 
 
 def rolled_back(
-    table: Loaded, snapshot: int | None, tag: str | None, timestamp: datetime | str | None
+    session: Session,
+    load: Load,
+    snapshot: int | None,
+    tag: str | None,
+    timestamp: datetime | str | None,
 ) -> int:
     """Make a snapshot the newest one; returns its id."""
-    found = at(table, snapshot, tag, timestamp)
-    if found is table or found.snapshot_id is None:
-        raise TableError(f"table {table.layout.name}: expected a snapshot, tag or timestamp")
-    target, kept_by = versions.snapshot_of_id(table, found.snapshot_id)
-    return rollback(table, target, kept_by)
+    procedure, asked = ROLLBACK, {"snapshot": snapshot, "tag": tag}
+    given = [one for one in (snapshot, tag, timestamp) if one is not None]
+    if len(given) != 1:
+        raise TableError(
+            f"rollback of table {load().layout.name}: expected one of snapshot, tag and timestamp, "
+            f"found {len(given)}"
+        )
+    if timestamp is not None:
+        millis = millis_of(f"rollback of table {load().layout.name}: timestamp", timestamp)
+        procedure, asked = ROLLBACK_TO_TIMESTAMP, {"timestamp": millis}
+    (row,) = calls.rows(session, load, procedure, **asked)
+    return int(row["current_snapshot_id"])
 
 
 @doors(lambda held: f"tags of table {held._table}")
 class Tags:
     """The tags of a table: names for snapshots, which stay readable as long as the tag is there."""
 
-    def __init__(self, load: Load, table: str) -> None:
-        self._load, self._table = load, table
+    def __init__(self, session: Session, load: Load, table: str) -> None:
+        self._session, self._load, self._table = session, load, table
+
+    def _called(self, procedure: Procedure, **arguments: Any) -> Rows:
+        return calls.rows(self._session, self._load, procedure, **arguments)
 
     def __repr__(self) -> str:
         return f"<tags of keyfold table {self._table}>"
@@ -80,20 +98,21 @@ class Tags:
         """Name a snapshot, the newest by default, to be kept for ever or for a time. Raises
         TableError if the name is taken or there is no such snapshot.
         """
-        seconds = None if retained is None else retained.total_seconds()
-        tagging.create(self._load(), name, snapshot, seconds)
+        kept = None if retained is None else f"{retained // timedelta(milliseconds=1)} ms"
+        self._called(tag_procedures.CREATE_TAG, tag=name, snapshot=snapshot, time_retained=kept)
 
     def replace(self, name: str, snapshot: int | None = None) -> None:
         """Give a tag another snapshot. Raises TableError if there is no such tag."""
-        tagging.replace(self._load(), name, snapshot)
+        self._called(tag_procedures.REPLACE_TAG, tag=name, snapshot=snapshot)
 
     def rename(self, name: str, to: str) -> None:
         """Give a tag another name. Raises TableError if it is taken, or there is no such tag."""
-        tagging.rename(self._load(), name, to)
+        self._called(tag_procedures.RENAME_TAG, tag=name, target_tag=to)
 
     def delete(self, name: str) -> bool:
         """Delete a tag, and files that it alone held; False if there is none."""
-        return tagging.delete(self._load(), name)
+        (row,) = self._called(tag_procedures.DELETE_TAG, tag=name)
+        return bool(row["result"])
 
 
 @doors(lambda held: f"branches of table {held._table}")
@@ -102,13 +121,17 @@ class Branches:
 
     def __init__(
         self,
+        session: Session,
         load: Load,
         table: str,
         named: Callable[[str], Table],
         changing: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        self._load, self._table = load, table
+        self._session, self._load, self._table = session, load, table
         self._named, self._changing = named, changing
+
+    def _called(self, procedure: Procedure, **arguments: Any) -> Rows:
+        return calls.rows(self._session, self._load, procedure, **arguments)
 
     def __repr__(self) -> str:
         return f"<branches of keyfold table {self._table}>"
@@ -128,18 +151,19 @@ class Branches:
 
     def create(self, name: str, tag: str | None = None) -> Table:
         """Make a branch of a tag; without one it is empty. Raises TableError if it exists."""
-        branches.create(self._load(), name, tag)
+        self._called(branch_procedures.CREATE_BRANCH, branch=name, tag=tag)
         return self._named(name)
 
     def rename(self, name: str, to: str) -> None:
         """Give a branch another name. Raises TableError if that is taken, or there is none."""
-        branches.rename(self._load(), name, to)
+        self._called(branch_procedures.RENAME_BRANCH, from_branch=name, to_branch=to)
 
     def delete(self, name: str) -> None:
         """Delete a branch and what it alone held. Raises TableError if there is none."""
-        branches.delete(self._load(), name)
+        self._called(branch_procedures.DELETE_BRANCH, branch=name)
 
     def fast_forward(self, name: str) -> int:
         """Make the table what a branch of it is; returns its newest snapshot."""
-        with self._changing():
-            return branches.fast_forward(self._load(), name)
+        with self._changing(), self._session.working():
+            call = calls.call(self._session, self._load)
+            return branch_procedures.fast_forward(call, name)
