@@ -14,8 +14,8 @@ FILE_LINES = 400
 FOLDER_FILES = 21  # an aggregate is a file of one folder, where it is found
 FUNCTION_LINES = 60
 KERNEL_PARAMETERS, KERNEL_LINES = 8, 30
-# The shim, which connects Spark with Python, and all Scala: what needs neither Spark's types nor its
-# plans is Python's.
+# The shim, which connects Spark with Python, and all Scala: what needs neither types nor plans of
+# Spark is Python's.
 SHIM_LINES, SCALA_LINES = 5_500, 11_850
 # Products whose steps were kernels of their own took a sixth longer; merges go from both ends at
 # once, with all places in registers.
