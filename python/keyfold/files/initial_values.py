@@ -17,7 +17,7 @@ from keyfold.types import logical
 from keyfold.types import spark as spark_types
 from keyfold.types.conversion import convert
 from keyfold.types.literals import FLOATING, WHOLE, arrow_array
-from keyfold.types.logical import BINARIES
+from keyfold.types.type_table import BINARIES
 from keyfold.wire.layout import Column
 
 _PYTHON: dict[str, Callable[[Any], Any]] = {

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from keyfold.predicates import floats
 from keyfold.types.literals import FLOATING, TEXT, Unknown, arrow_array
-from keyfold.types.logical import Atomic, name_of
+from keyfold.types.logical import Atomic
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate, conjuncts
 
@@ -51,7 +51,7 @@ def is_exact(layout: TableLayout, name: str) -> bool:
     """Whether Spark may leave comparisons of the column with constants of its type to scans."""
     kind = layout.column(name).type
     # Spark has several values for one NaN or zero, and pads CHAR.
-    return name_of(kind) not in ("", *FLOATING, "CHAR")
+    return isinstance(kind, Atomic) and kind.facts.is_exact
 
 
 def satisfies(

@@ -17,14 +17,9 @@ from keyfold.files.initial_values import initial
 from keyfold.files.leaves import Leaf, Leaves
 from keyfold.predicates.ranges import ValueRange
 from keyfold.types.conversion import keeps_order
-from keyfold.types.literals import (
-    FLOATING,
-    NAN_TOP,
-    decimal_of,
-    floating,
-    manifest_value,
-)
+from keyfold.types.literals import NAN_TOP, decimal_of, floating, manifest_value
 from keyfold.types.logical import Atomic
+from keyfold.types.type_table import Bound
 from keyfold.wire.specs import KIND
 
 _INSERT, _UPDATE_AFTER = 0, 2
@@ -76,7 +71,7 @@ def _bounds(said: Any, data_type: Atomic) -> tuple[object, object] | None:
     """
     if said is None or not said.has_min_max:
         return None
-    if data_type.name in FLOATING:
+    if data_type.facts.bound is Bound.FLOATING:
         return floating(said.min_raw), NAN_TOP
     unit = _unit(said)
     low, high = (_value(raw, data_type, unit) for raw in (said.min_raw, said.max_raw))
@@ -85,21 +80,19 @@ def _bounds(said: Any, data_type: Atomic) -> tuple[object, object] | None:
 
 def _value(raw: Any, data_type: Atomic, unit: str) -> object:
     """A physical value as manifests hold it; None for the types whose statistics are left alone."""
-    name = data_type.name
-    if name in ("STRING", "VARCHAR") and isinstance(raw, bytes):
-        try:
-            return raw.decode()
-        except UnicodeDecodeError:  # cut within a character by another writer
-            return None
-    if name in ("BYTES", "VARBINARY") and isinstance(raw, bytes):
-        return raw
-    if name in ("TINYINT", "SMALLINT", "INT", "BIGINT", "DATE", "BOOLEAN"):
-        return raw
-    if name == "DECIMAL":
-        unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
-        return decimal_of(unscaled, data_type.scale or 0)
-    if name.startswith("TIMESTAMP") and isinstance(raw, int):
-        return raw * _MICROS[unit] if unit in _MICROS else None
+    match data_type.facts.bound:
+        case Bound.TEXT if isinstance(raw, bytes):
+            try:
+                return raw.decode()
+            except UnicodeDecodeError:  # cut within a character by another writer
+                return None
+        case Bound.SAME:
+            return raw
+        case Bound.UNSCALED:
+            unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
+            return decimal_of(unscaled, data_type.scale or 0)
+        case Bound.TIME if isinstance(raw, int):
+            return raw * _MICROS[unit] if unit in _MICROS else None
     return None
 
 

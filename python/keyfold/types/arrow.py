@@ -4,9 +4,10 @@ import pyarrow as pa
 from pyarrow import types
 
 from keyfold.errors import NotSupportedError
-from keyfold.types.logical import MICROS, PLAIN, SPELLED, Array, Atomic, DataType, Field, Map, Row
+from keyfold.types.logical import Array, Atomic, DataType, Field, Map, Row
+from keyfold.types.type_table import MICROS, TYPES
 
-_SAME = {arrow: name for name, (_, arrow) in PLAIN.items()}
+_SAME = {facts.arrow: name for name, facts in TYPES.items() if facts.length is None}
 # Types of the least type here that holds all their values.
 _WIDER = {
     "uint8": "SMALLINT",
@@ -37,7 +38,7 @@ def to_arrow(data_type: DataType) -> pa.DataType:
         case Atomic(name="DECIMAL"):
             return pa.decimal128(data_type.length, data_type.scale)
         case Atomic():
-            return SPELLED[data_type.name][1]
+            return data_type.facts.arrow
 
 
 def from_arrow(kind: pa.DataType, nullable: bool = True) -> DataType:

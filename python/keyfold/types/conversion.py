@@ -14,11 +14,6 @@ from keyfold.errors import NotSupportedError
 from keyfold.types import java_text
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import (
-    BINARIES,
-    INTEGERS,
-    MAX_LENGTH,
-    TEXTS,
-    TIMES,
     Array,
     Atomic,
     DataType,
@@ -28,6 +23,7 @@ from keyfold.types.logical import (
     holds,
     with_nullability,
 )
+from keyfold.types.type_table import BINARIES, INTEGERS, MAX_LENGTH, TEXTS, TIMES
 
 Conversion = Callable[[pa.Array], pa.Array]
 

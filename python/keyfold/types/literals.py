@@ -20,11 +20,17 @@ import pyarrow as pa
 
 from keyfold.lazy import cached_property
 from keyfold.types.arrow import to_arrow
-from keyfold.types.logical import INTEGERS, SPELLED, TIMES, Atomic, DataType
+from keyfold.types.logical import Atomic, DataType
+from keyfold.types.type_table import TYPES, Bound, Family, numbers_of, unit_of
 
-WHOLE = frozenset({*INTEGERS, "DATE", *TIMES})
-FLOATING = frozenset({"FLOAT", "DOUBLE"})
-TEXT = frozenset({"STRING", "VARCHAR"})
+# Types of which manifests hold numbers that are whole; texts that compare as they are.
+WHOLE = frozenset(
+    name
+    for name, facts in TYPES.items()
+    if facts.family is Family.INTEGER or (facts.arrow is not None and unit_of(facts.arrow))
+)
+FLOATING = frozenset(name for name, facts in TYPES.items() if facts.family is Family.FLOATING)
+TEXT = frozenset(name for name, facts in TYPES.items() if facts.bound is Bound.TEXT)
 
 
 class Unknown(Exception):
@@ -114,7 +120,9 @@ def _fits(spark: str, data_type: Atomic) -> bool:
     if data_type.name == "DECIMAL":
         return spark.startswith("decimal")
     is_text = data_type.name in (*TEXT, "CHAR") and spark.startswith(("char", "varchar", "string"))
-    return is_text or (data_type.name != "BINARY" and spark == SPELLED[data_type.name][0])
+    return is_text or (
+        data_type.name != "BINARY" and spark == data_type.spelled(data_type.facts.spark)
+    )
 
 
 def _convert(value: Any, data_type: Atomic) -> Any:
@@ -145,19 +153,17 @@ def arrow_array(values: list[Any], data_type: DataType) -> pa.Array:
     integers.
     """
     arrow = to_arrow(data_type)
-    if pa.types.is_date32(arrow):
-        return pa.array(values, pa.int32()).cast(arrow)
-    if pa.types.is_timestamp(arrow):
-        return pa.array(values, pa.int64()).cast(arrow)
-    return pa.array(values, arrow)
+    unit = unit_of(arrow)
+    if unit is None:
+        return pa.array(values, arrow)
+    return pa.array(values, numbers_of(unit)).cast(unit).cast(arrow)
 
 
 def manifest_values(array: pa.Array) -> list[Any]:
     """The inverse of `arrow_array`."""
-    if pa.types.is_date32(array.type):
-        array = array.cast(pa.int32())
-    elif pa.types.is_timestamp(array.type):
-        array = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())
+    unit = unit_of(array.type)
+    if unit is not None:
+        array = array.cast(unit).cast(numbers_of(unit))
     values: list[Any] = array.to_pylist()
     return values
 
@@ -166,9 +172,8 @@ def manifest_value(scalar: pa.Scalar) -> Any:
     """One value as manifests hold it."""
     if not scalar.is_valid:
         return None
-    if pa.types.is_date32(scalar.type) or pa.types.is_timestamp(scalar.type):
-        return scalar.value
-    return scalar.as_py()
+    unit = unit_of(scalar.type)
+    return scalar.as_py() if unit is None else scalar.cast(unit).value
 
 
 def decimal_of(unscaled: int, scale: int) -> Decimal:

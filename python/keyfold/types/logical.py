@@ -1,21 +1,14 @@
-"""Column types: Paimon's logical types. `paimon`, `spark` and `arrow` hold their other spellings. A
-type without all three is refused by name.
+"""Column types: Paimon's logical types. Those without parts are in the table of types
+(`type_table`); `paimon`, `spark` and `arrow` parse and write their spellings. A type that the table
+lacks is refused by name.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
+from keyfold.types.type_table import TYPES, TypeFacts
 
-MAX_LENGTH = 2147483647
-_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
 _WIDER = {("FLOAT", "DOUBLE"), ("VARCHAR", "STRING")}
-MICROS = 6
-# Families of atomic types, by Paimon's root names: whole numbers with their bits, and others.
-INTEGERS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
-TEXTS = ("CHAR", "VARCHAR", "STRING")
-BINARIES = ("BINARY", "VARBINARY", "BYTES")
-TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
 
 
 @dataclass(frozen=True)
@@ -26,6 +19,16 @@ class Atomic:
     nullable: bool = True
     length: int | None = None
     scale: int | None = None
+
+    @property
+    def facts(self) -> TypeFacts:
+        """What the table of types says of it."""
+        return TYPES[self.name]
+
+    def spelled(self, text: str) -> str:
+        """A text of the table with this type's own numbers."""
+        whole = (self.length or 0) - (self.scale or 0)
+        return text.format(length=self.length, scale=self.scale or 0, whole=whole)
 
 
 @dataclass(frozen=True)
@@ -65,31 +68,6 @@ class Row:
 
 DataType = Atomic | Array | Map | Row
 
-PLAIN = {
-    "BOOLEAN": ("boolean", pa.bool_()),
-    "TINYINT": ("byte", pa.int8()),
-    "SMALLINT": ("short", pa.int16()),
-    "INT": ("integer", pa.int32()),
-    "BIGINT": ("long", pa.int64()),
-    "FLOAT": ("float", pa.float32()),
-    "DOUBLE": ("double", pa.float64()),
-    "STRING": ("string", pa.utf8()),
-    "BYTES": ("binary", pa.binary()),
-    "DATE": ("date", pa.date32()),
-}
-# Spark's and Arrow's spelling of each atomic type; Arrow's DECIMAL is made of its digits.
-SPELLED: dict[str, tuple[str, pa.DataType | None]] = {
-    **PLAIN,
-    "DECIMAL": ("decimal({length},{scale})", None),
-    "CHAR": ("char({length})", pa.utf8()),
-    "VARCHAR": ("varchar({length})", pa.utf8()),
-    "BINARY": ("binary", pa.binary()),
-    "VARBINARY": ("binary", pa.binary()),
-    "TIMESTAMP": ("timestamp_ntz", pa.timestamp("us")),
-    "TIMESTAMP_LTZ": ("timestamp", pa.timestamp("us", tz="UTC")),
-}
-_SQL_NAME = {"BYTES": "BINARY", "TIMESTAMP": "TIMESTAMP_NTZ", "TIMESTAMP_LTZ": "TIMESTAMP"}
-
 
 def with_nullability(data_type: DataType, nullable: bool) -> DataType:
     """A type, nullable or NOT NULL."""
@@ -105,18 +83,17 @@ def describe(data_type: DataType) -> str:
             return f"MAP<{describe(key)}, {describe(value)}>"
         case Row(fields):
             return f"STRUCT<{', '.join(f'{f.name}: {describe(f.type)}' for f in fields)}>"
-        case Atomic(name="DECIMAL"):
-            return f"DECIMAL({data_type.length},{data_type.scale})"
-        case Atomic(name="CHAR" | "VARCHAR"):
-            return f"{data_type.name}({data_type.length})"
-    return _SQL_NAME.get(data_type.name, data_type.name)
+        case Atomic(name=name) if name not in TYPES:  # Spark's VOID
+            return name
+        case Atomic():
+            return data_type.spelled(data_type.facts.sql)
 
 
 def holds(wider: DataType, data_type: DataType) -> bool:
     """Whether every value of an atomic type is exactly a value of `wider` too."""
     if not isinstance(wider, Atomic) or not isinstance(data_type, Atomic):
         return wider == data_type
-    name, digits = data_type.name, _DIGITS.get(data_type.name)
+    name, digits = data_type.name, data_type.facts.digits
     if wider.name == name == "VARCHAR":
         return (wider.length or 0) >= (data_type.length or 0)
     if wider.name == "DECIMAL" and (digits is not None or name == "DECIMAL"):
@@ -125,7 +102,7 @@ def holds(wider: DataType, data_type: DataType) -> bool:
         more = wider.scale or 0
         return more >= scale and (wider.length or 0) - more >= whole
     if digits is not None:
-        return _DIGITS.get(wider.name, 0) >= digits
+        return (wider.facts.digits or 0) >= digits
     return wider == data_type or (name, wider.name) in _WIDER
 
 

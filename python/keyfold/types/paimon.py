@@ -4,20 +4,11 @@ import re
 from typing import Any
 
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.types.logical import (
-    MAX_LENGTH,
-    MICROS,
-    PLAIN,
-    TIMES,
-    Array,
-    Atomic,
-    DataType,
-    Field,
-    Map,
-    Row,
-)
+from keyfold.types.logical import Array, Atomic, DataType, Field, Map, Row
+from keyfold.types.type_table import MAX_LENGTH, TYPES, Family
 
 _SYNONYM = {"INTEGER": "INT", "DEC": "DECIMAL", "NUMERIC": "DECIMAL"}
+_UNLIMITED = {"VARCHAR": "STRING", "VARBINARY": "BYTES"}
 _ATOMIC = re.compile(r"^([A-Z_]+)(?:\((\d+)(?:\s*,\s*(\d+))?\))?( WITH LOCAL TIME ZONE)?$")
 
 
@@ -54,17 +45,16 @@ def _parse_atomic(text: str) -> Atomic:
 
 
 def checked(name: str, nullable: bool, length: int | None, scale: int | None) -> Atomic:
-    if name in PLAIN:
+    """The type of that name in Paimon, with its numbers or those that it has without."""
+    facts = TYPES.get(name)
+    if facts is None:
+        raise NotSupportedError(f"type {name} is not supported")
+    if name in _UNLIMITED and length == MAX_LENGTH:
+        return Atomic(_UNLIMITED[name], nullable)
+    if facts.length is None:
         return Atomic(name, nullable)
-    if name == "DECIMAL":
-        return Atomic(name, nullable, 10 if length is None else length, scale or 0)
-    if name in TIMES:
-        return Atomic(name, nullable, MICROS if length is None else length)
-    if name in ("VARCHAR", "VARBINARY") and length == MAX_LENGTH:
-        return Atomic("STRING" if name == "VARCHAR" else "BYTES", nullable)
-    if name in ("CHAR", "VARCHAR", "BINARY", "VARBINARY"):
-        return Atomic(name, nullable, 1 if length is None else length)
-    raise NotSupportedError(f"type {name} is not supported")
+    size = facts.length if length is None else length
+    return Atomic(name, nullable, size, (scale or 0) if facts.family is Family.DECIMAL else None)
 
 
 def to_paimon(data_type: DataType) -> Any:
@@ -78,7 +68,7 @@ def to_paimon(data_type: DataType) -> Any:
         case Row(fields):
             return {"type": "ROW" + suffix, "fields": [_field_json(f) for f in fields]}
         case Atomic():
-            return _paimon_atomic(data_type) + suffix
+            return data_type.spelled(data_type.facts.paimon) + suffix
 
 
 def _field_json(field: Field) -> dict[str, Any]:
@@ -86,16 +76,8 @@ def _field_json(field: Field) -> dict[str, Any]:
     return json if field.comment is None else {**json, "description": field.comment}
 
 
-def _paimon_atomic(data_type: Atomic) -> str:
-    if data_type.name == "DECIMAL":
-        return f"DECIMAL({data_type.length}, {data_type.scale})"
-    if data_type.name == "TIMESTAMP_LTZ":
-        return f"TIMESTAMP({data_type.length}) WITH LOCAL TIME ZONE"
-    return data_type.name if data_type.length is None else f"{data_type.name}({data_type.length})"
-
-
 def check_storable(data_type: DataType, column: str) -> None:
-    """Refuse types that parse but can't be stored: TIMESTAMP above 6 digits, DECIMAL above 38."""
+    """Refuse types that parse but can't be stored, as a TIMESTAMP of more than 6 digits."""
     match data_type:
         case Array(element):
             check_storable(element, column)
@@ -107,10 +89,10 @@ def check_storable(data_type: DataType, column: str) -> None:
         case Row(fields):
             for field in fields:
                 check_storable(field.type, f"{column}.{field.name}")
-        case Atomic(name="TIMESTAMP" | "TIMESTAMP_LTZ", length=int(digits)) if digits > MICROS:
-            raise NotSupportedError(
-                f"column {column}: {_paimon_atomic(data_type)} is not supported: "
-                f"Spark keeps {MICROS} digits"
-            )
-        case Atomic(name="DECIMAL", length=int(digits)) if not 1 <= digits <= 38:
+        case Atomic(name="DECIMAL", length=int(digits)) if not 1 <= digits <= data_type.facts.most:
             raise TableError(f"column {column}: DECIMAL holds 1 to 38 digits, not {digits}")
+        case Atomic(length=int(digits)) if digits > data_type.facts.most:
+            raise NotSupportedError(
+                f"column {column}: {data_type.spelled(data_type.facts.paimon)} is not supported: "
+                f"{data_type.facts.why}"
+            )

@@ -4,25 +4,16 @@ import re
 from typing import Any
 
 from keyfold.errors import NotSupportedError
-from keyfold.types.logical import (
-    MICROS,
-    PLAIN,
-    SPELLED,
-    TIMES,
-    Array,
-    Atomic,
-    DataType,
-    Field,
-    Map,
-    Row,
-)
+from keyfold.types.logical import Array, Atomic, DataType, Field, Map, Row
 from keyfold.types.paimon import checked
+from keyfold.types.type_table import TIMES, TYPES
 
 _PLAIN_COLLATION = "UTF8_BINARY"
-_SYNONYMS = {spark.upper(): paimon for paimon, (spark, _) in PLAIN.items()} | {
-    "REAL": "FLOAT", "DEC": "DECIMAL", "NUMERIC": "DECIMAL", "BOOL": "BOOLEAN",
-    "TIMESTAMP": "TIMESTAMP_LTZ", "TIMESTAMP_NTZ": "TIMESTAMP",
-}  # fmt: skip
+_SYNONYMS = {
+    spelled: facts.name
+    for facts in reversed(TYPES.values())  # of types that Spark has one of, the first
+    for spelled in (facts.spark.partition("(")[0].upper(), *facts.synonyms)
+}
 _ATOMIC = re.compile(r"^(\w+)(?:\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\))?$")
 
 
@@ -60,13 +51,13 @@ def atomic(text: str, nullable: bool = True) -> Atomic:
     word = text.strip().upper().removesuffix(f" COLLATE {_PLAIN_COLLATION}")
     match = _ATOMIC.match(word)
     root = None if match is None else _SYNONYMS.get(match[1], match[1])
-    if match is None or root not in SPELLED:
+    if match is None or root not in TYPES:
         raise NotSupportedError(f"type {word} is not supported")
     length, scale = match[2], match[3]
     if scale is not None and int(scale) < 0:
         raise NotSupportedError(f"type {word} is not supported: the scale is negative")
     if root in TIMES:
-        return Atomic(root, nullable, MICROS)
+        return checked(root, nullable, None, None)
     return checked(root, nullable, int(length) if length else None, int(scale) if scale else None)
 
 
@@ -89,8 +80,7 @@ def to_spark(data_type: DataType) -> Any:
         case Row(fields):
             return {"type": "struct", "fields": [_to_spark_field(f) for f in fields]}
         case Atomic():
-            spelled, _ = SPELLED[data_type.name]
-            return spelled.format(length=data_type.length, scale=data_type.scale)
+            return data_type.spelled(data_type.facts.spark)
 
 
 def column_json(name: str, kind: DataType, comment: str | None = None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from keyfold.errors import NotSupportedError
 from keyfold.types import java_text
 from keyfold.types.logical import Atomic, DataType
+from keyfold.types.type_table import BINARIES, TIMES
 
 
 def shown(value: Any, kind: DataType) -> Any:
@@ -21,7 +22,7 @@ def shown(value: Any, kind: DataType) -> Any:
     name = kind.name if isinstance(kind, Atomic) else ""
     if name == "DATE":
         return java_text.iso_date(value)
-    if name.startswith("TIMESTAMP"):
+    if name in TIMES:
         return java_text.iso_time(value)
     if isinstance(value, bytes):
         return _text_of(value)
@@ -60,9 +61,9 @@ def in_folder(value: Any, kind: DataType, is_legacy: bool) -> str:
             return java_text.floating(value, java_text.FLOAT_BITS)
         case "DOUBLE":
             return java_text.floating(value, java_text.DOUBLE_BITS)
-        case "TIMESTAMP" | "TIMESTAMP_LTZ":
+        case name if name in TIMES:
             return _timestamp(value, kind, is_legacy)
-        case "BINARY" | "VARBINARY" | "BYTES":
+        case name if name in BINARIES:
             raise NotSupportedError("a BINARY column can't be a partition column")
     return str(value)
 

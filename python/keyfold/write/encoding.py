@@ -136,11 +136,7 @@ def _is_text(data_type: pa.DataType) -> bool:
 def _is_whole(data_type: pa.DataType) -> bool:
     if pa.types.is_decimal(data_type):
         return bool(data_type.precision <= _INT64_DIGITS)
-    return bool(
-        pa.types.is_signed_integer(data_type)
-        or pa.types.is_date32(data_type)
-        or pa.types.is_timestamp(data_type)
-    )
+    return bool(pa.types.is_signed_integer(data_type) or pa.types.is_temporal(data_type))
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from keyfold.files.leaves import leaves_of
 from keyfold.types.literals import decimal_of
+from keyfold.types.type_table import numbers_of
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,6 @@ def _stored(found: MinMax) -> pa.Array:
     if pa.types.is_decimal(data_type):
         known = [None if one is None else decimal_of(one, data_type.scale) for one in (low, high)]
         return pa.array(known, data_type)
-    if pa.types.is_timestamp(data_type) or pa.types.is_date32(data_type):
-        storage = pa.int64() if pa.types.is_timestamp(data_type) else pa.int32()
-        return pa.array([low, high], storage).cast(data_type)
+    if pa.types.is_temporal(data_type):
+        return pa.array([low, high], numbers_of(data_type)).cast(data_type)
     return pa.array([low, high], data_type)

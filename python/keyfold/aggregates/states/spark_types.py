@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 from keyfold.aggregates.states.state import Types
-from keyfold.types.logical import BINARIES, INTEGERS, Atomic, DataType, Map, describe, name_of
+from keyfold.types.logical import Atomic, DataType, Map, describe, name_of
+from keyfold.types.type_table import BINARIES, INTEGERS, Family, of_family
 
 BIGINT, DOUBLE, BOOLEAN = Atomic("BIGINT"), Atomic("DOUBLE"), Atomic("BOOLEAN")
 STRING, BINARY, VOID = Atomic("STRING"), Atomic("BYTES"), Atomic("VOID")
-_NUMBERS = (*INTEGERS, "FLOAT", "DOUBLE", "DECIMAL")
+_NUMBERS = of_family(Family.INTEGER, Family.FLOATING, Family.DECIMAL)
 _MOST_DIGITS = 38
 _MORE_DIGITS = 10  # what a sum of decimals has more than its numbers
 

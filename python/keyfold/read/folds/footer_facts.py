@@ -21,10 +21,12 @@ from keyfold.read.key_cuts import group_ranges
 from keyfold.stores.opened import store_of
 from keyfold.types.literals import WHOLE, arrow_array
 from keyfold.types.logical import name_of
+from keyfold.types.type_table import Family, of_family
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Aggregate, DataFile, ScanSpec, Split
 
-_EXACT = WHOLE | {"BOOLEAN", "DECIMAL"}
+# Of other types, bounds may be cut, or leave values out.
+_EXACT = (*WHOLE, *of_family(Family.BOOLEAN, Family.DECIMAL))
 
 
 def answers(layout: TableLayout, aggregate: Aggregate) -> bool:

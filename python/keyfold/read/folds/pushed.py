@@ -5,9 +5,10 @@ from __future__ import annotations
 from keyfold.predicates.condition import is_exact
 from keyfold.types.literals import FLOATING
 from keyfold.types.logical import Atomic
+from keyfold.types.type_table import INTEGERS
 from keyfold.wire.layout import TableLayout
 
-_INTEGERS = ("TINYINT", "SMALLINT", "INT")
+_SMALL = [name for name, bits in INTEGERS.items() if bits < 64]
 # An average of more digits has a sum that may overflow where Spark's own would not.
 _MOST_DIGITS = 28
 
@@ -33,7 +34,7 @@ def _sum(kind: Atomic) -> str | None:
         return f"decimal({kind.length},{kind.scale or 0})"
     if kind.name in FLOATING:
         return "double"
-    return "bigint" if kind.name in (*_INTEGERS, "BIGINT") else None
+    return "bigint" if kind.name in INTEGERS else None
 
 
 def averages(layout: TableLayout) -> list[str]:
@@ -43,6 +44,6 @@ def averages(layout: TableLayout) -> list[str]:
     return [
         name
         for name, kind in _atomic(layout)
-        if kind.name in (*_INTEGERS, *FLOATING)
+        if kind.name in (*_SMALL, *FLOATING)
         or (kind.name == "DECIMAL" and (kind.length or 0) <= _MOST_DIGITS)
     ]

@@ -14,19 +14,10 @@ from typing import Any
 from keyfold.errors import NotSupportedError
 from keyfold.files import damage
 from keyfold.types.literals import decimal_of
-from keyfold.types.logical import BINARIES, TEXTS, TIMES, Atomic, DataType
+from keyfold.types.logical import Atomic, DataType
+from keyfold.types.type_table import BINARIES, TEXTS, TIMES
 
 _INLINE = 7
-_NUMBERS = {
-    "BOOLEAN": "<?",
-    "TINYINT": "<b",
-    "SMALLINT": "<h",
-    "INT": "<i",
-    "DATE": "<i",
-    "BIGINT": "<q",
-    "FLOAT": "<f",
-    "DOUBLE": "<d",
-}
 _COMPACT_DIGITS = 18
 _WIDE_DECIMAL = 16  # bytes
 _COMPACT_TIME = 3
@@ -89,8 +80,8 @@ def _null_width(arity: int) -> int:
 
 
 def _encode(data_type: Atomic, value: Any, start: int, tail: bytearray) -> bytes:
-    number = _NUMBERS.get(data_type.name)
-    if number is not None:
+    number = data_type.facts.word
+    if number:
         return struct.pack(number, value).ljust(8, b"\0")
     if data_type.name in TEXTS:
         return _encode_bytes(value.encode(), start, tail)
@@ -133,8 +124,8 @@ def _encode_decimal(data_type: Atomic, value: Decimal, start: int, tail: bytearr
 
 
 def _decode(data_type: Atomic, data: bytes, at: int) -> Any:
-    number = _NUMBERS.get(data_type.name)
-    if number is not None:
+    number = data_type.facts.word
+    if number:
         return struct.unpack_from(number, data, at)[0]
     if data_type.name in TEXTS:
         return _decode_bytes(data, at).decode()

@@ -19,11 +19,12 @@ from keyfold.stores.files import Files
 from keyfold.types import java_text
 from keyfold.types.literals import FLOATING, WHOLE
 from keyfold.types.logical import DataType, name_of
+from keyfold.types.type_table import TIMES, Family, of_family
 from keyfold.types.value_text import in_folder
 
 _FOLDER = "statistics"
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-_TYPES = {*WHOLE, *FLOATING, "BOOLEAN", "DECIMAL"}
+_TYPES = {*WHOLE, *FLOATING, *of_family(Family.BOOLEAN, Family.DECIMAL)}
 _COLUMN = {
     "distinctCount": is_long,
     "min": is_text,
@@ -103,14 +104,14 @@ def text_of(value: Any, kind: DataType) -> str | None:
     name = name_of(kind)
     if value is None or name not in _TYPES:
         return None
-    if name.startswith("TIMESTAMP"):
+    if name in TIMES:
         return java_text.iso_time(int(value)).replace("T", " ")
     return in_folder(value, kind, is_legacy=True)
 
 
 def number_of(text: str | None, kind: DataType) -> str | None:
     """The number of a text, of a TIMESTAMP its microseconds; None if it has no such form."""
-    if text is None or not name_of(kind).startswith("TIMESTAMP"):
+    if text is None or name_of(kind) not in TIMES:
         return text
     try:
         found = datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.timezone.utc)

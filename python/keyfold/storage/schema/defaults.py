@@ -12,7 +12,7 @@ from typing import Any
 
 from keyfold.types import logical
 from keyfold.types import spark as spark_types
-from keyfold.types.logical import INTEGERS, TEXTS
+from keyfold.types.type_table import TEXTS, Family, of_family
 from keyfold.wire.layout import Column
 
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -24,7 +24,7 @@ _CONSTANT = {*_TYPES.split(), "TIMESTAMP_NTZ", "TRUE", "FALSE", "CAST", "AS"}
 _NUMBER = r"[-+]?\d+(?:\.\d+)?"
 _NUMBERS = re.compile(rf"\s*(?:array|map)\s*\(\s*(?:{_NUMBER}(?:\s*,\s*{_NUMBER})*)?\s*\)\s*", re.I)
 _LIST = re.compile(r"""\s*\[([^\]\[(){}"'\\]*)\]\s*""")  # plain items only
-_DIGITS = (*INTEGERS, "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN")
+_DIGITS = of_family(Family.INTEGER, Family.FLOATING, Family.DECIMAL, Family.BOOLEAN)
 
 
 def stored_text(column: Mapping[str, Any], kind: logical.DataType) -> str | None:

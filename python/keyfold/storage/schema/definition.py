@@ -36,7 +36,6 @@ _RESERVED |= {"_change_type", "_commit_version", "_commit_timestamp"}
 _RESERVED |= {"_log_offset", "__offset", "__timestamp", "__bucket"}
 # An AUTO CDC flow keeps deleted keys in a table of its own, which it creates without a key.
 _KEYS_OF_CDC = f"{PIPELINES_PREFIX}autocdc.keyColumnNames"
-_NO_PARTITION = {"BINARY", "VARBINARY", "BYTES", "FLOAT", "DOUBLE"}
 
 # Checks a layout, new or after an ALTER of the second, and gives it with options as stored.
 Check = Callable[[TableLayout, TableLayout | None], TableLayout]
@@ -200,7 +199,9 @@ def _check_key_type(layout: TableLayout, name: str) -> None:
             f"table {layout.name}: key column {name} must be of an atomic type, "
             f"it is {logical.describe(data_type)}"
         )
-    if name in layout.partition_keys and data_type.name in _NO_PARTITION:
+    why = data_type.facts.unpartitioned
+    if name in layout.partition_keys and why:
         raise NotSupportedError(
-            f"table {layout.name}: partition column {name} can't be {logical.describe(data_type)}"
+            f"table {layout.name}: partition column {name} can't be "
+            f"{logical.describe(data_type)}: {why}"
         )

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from keyfold.errors import TableError
-from keyfold.types.literals import FLOATING, TEXT, Constant
-from keyfold.types.logical import BINARIES, INTEGERS, SPELLED, Atomic, describe, name_of
+from keyfold.types.literals import Constant
+from keyfold.types.logical import Atomic, describe, name_of
+from keyfold.types.type_table import INTEGERS, TEXTS, Family
 from keyfold.wire.layout import Column
 from keyfold.wire.predicates import Named, Part, Predicate
 
@@ -87,7 +88,7 @@ def is_true(column: Column) -> Predicate:
 
 def like(column: Column, pattern: str) -> Predicate:
     """`column LIKE 'pattern'`, where \\ escapes. Raises TableError if the column is not a text."""
-    if _atomic(column).name not in (*TEXT, "CHAR"):
+    if _atomic(column).name not in TEXTS:
         raise TableError(f"column {column.name} has no LIKE: its type is {_shown(column)}")
     inner = pattern.strip("%")
     text = Constant(inner, "string")
@@ -101,12 +102,11 @@ def like(column: Column, pattern: str) -> Predicate:
 def literal(column: Column, value: Any) -> Constant:
     """A constant of the column's type. Raises TableError if it is not one."""
     kind = _atomic(column)
-    spelled = SPELLED[kind.name][0].format(length=kind.length, scale=kind.scale)
+    spelled = kind.spelled(kind.facts.spark)
     if value is None:
         return Constant(None, spelled)
-    convert: Callable[[Any], Any] = _CONVERSIONS.get(kind.name, _text)
     try:
-        found = convert(value)
+        found = _CONVERSIONS[kind.facts.family](value, kind)
     except (ValueError, TypeError, ArithmeticError):
         found = None
     if found is None:
@@ -263,20 +263,17 @@ def _moment(value: Any) -> datetime.datetime | None:
     return datetime.datetime.combine(value, datetime.time()) if is_day else None
 
 
-def _instant(value: Any) -> int | None:
-    """Microseconds since 1970 in UTC; of a time without a zone, that in UTC."""
+def _micros(value: Any, kind: Atomic) -> int | None:
+    """Microseconds since 1970 in UTC; of a time without a zone, that in UTC. A column without a
+    zone is not compared with a time that has one.
+    """
     moment = _moment(value)
     if moment is None:
         return None
     if moment.tzinfo is not None:
+        if kind.name == "TIMESTAMP":
+            return None
         moment = moment.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-    return (moment - _EPOCH) // _MICRO
-
-
-def _wall_clock(value: Any) -> int | None:
-    moment = _moment(value)
-    if moment is None or moment.tzinfo is not None:
-        return None
     return (moment - _EPOCH) // _MICRO
 
 
@@ -285,13 +282,13 @@ def _bytes(value: Any) -> str | None:
     return base64.b64encode(bytes(value)).decode() if is_bytes else None
 
 
-_CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
-    "BOOLEAN": _boolean,
-    **dict.fromkeys(INTEGERS, int),
-    "DECIMAL": str,
-    **dict.fromkeys(FLOATING, _floating),
-    "DATE": _days,
-    "TIMESTAMP": _wall_clock,
-    "TIMESTAMP_LTZ": _instant,
-    **dict.fromkeys(BINARIES, _bytes),
+_CONVERSIONS: Mapping[Family, Callable[[Any, Atomic], Any]] = {
+    Family.BOOLEAN: lambda value, _: _boolean(value),
+    Family.INTEGER: lambda value, _: int(value),
+    Family.DECIMAL: lambda value, _: str(value),
+    Family.FLOATING: lambda value, _: _floating(value),
+    Family.TEXT: lambda value, _: _text(value),
+    Family.DATE: lambda value, _: _days(value),
+    Family.TIMESTAMP: _micros,
+    Family.BINARY: lambda value, _: _bytes(value),
 }

@@ -12,7 +12,8 @@ from pyarrow import types
 
 from keyfold.tables.rows.conversions.unfit import Unfit
 from keyfold.types.arrow import to_arrow
-from keyfold.types.logical import BINARIES, INTEGERS, Atomic
+from keyfold.types.logical import Atomic
+from keyfold.types.type_table import Family
 
 _VIEWS = {
     pa.string_view(): pa.utf8(),
@@ -48,8 +49,8 @@ def atoms(array: pa.Array, kind: Atomic, path: str) -> pa.Array:
     """The values of a plain array in the column's type. Raises Unfit if it does not take one."""
     to = to_arrow(kind)
     try:
-        found = _CONVERSIONS[kind.name](array, to)
-        return _of_length(found, kind) if kind.name in ("CHAR", "VARCHAR") else found
+        found = _CONVERSIONS[kind.facts.family](array, to)
+        return _of_length(found, kind) if kind.facts.family is Family.TEXT else found
     except (pa.ArrowException, _Changed):
         raise Unfit(path, kind, array) from None
 
@@ -150,13 +151,11 @@ def _instants(array: pa.Array) -> pa.Array:
     return pc.cast(pc.cast(array, pa.timestamp("us", array.type.tz)), pa.timestamp("us"))
 
 
-def _instant(array: pa.Array, to: pa.DataType) -> pa.Array:
-    return pc.cast(_instants(array), to)
-
-
-def _clock(array: pa.Array, to: pa.DataType) -> pa.Array:
-    """Times without a zone; those of a zone only if its clock shows UTC."""
+def _moment(array: pa.Array, to: pa.DataType) -> pa.Array:
+    """Times; as those without a zone only times of a zone whose clock shows UTC."""
     found = _instants(array)
+    if to.tz is not None:
+        return pc.cast(found, to)
     zone = array.type.tz if types.is_timestamp(array.type) else None
     if zone not in (None, "UTC"):
         shown = pc.local_timestamp(pc.cast(array, pa.timestamp("us", zone)))
@@ -183,13 +182,12 @@ def _of_length(texts: pa.Array, kind: Atomic) -> pa.Array:
 _text = _only(types.is_string)
 _bytes = _only(types.is_binary, types.is_fixed_size_binary)
 _CONVERSIONS = {
-    "BOOLEAN": _only(types.is_boolean),
-    **dict.fromkeys(INTEGERS, _whole),
-    **dict.fromkeys(("FLOAT", "DOUBLE"), _floating),
-    "DECIMAL": _decimal,
-    **dict.fromkeys(("STRING", "CHAR", "VARCHAR"), _text),
-    **dict.fromkeys(BINARIES, _bytes),
-    "DATE": _date,
-    "TIMESTAMP_LTZ": _instant,
-    "TIMESTAMP": _clock,
+    Family.BOOLEAN: _only(types.is_boolean),
+    Family.INTEGER: _whole,
+    Family.FLOATING: _floating,
+    Family.DECIMAL: _decimal,
+    Family.TEXT: _text,
+    Family.BINARY: _bytes,
+    Family.DATE: _date,
+    Family.TIMESTAMP: _moment,
 }

@@ -13,6 +13,7 @@ from keyfold.tables.rows.conversions.atoms import atoms, plain
 from keyfold.tables.rows.conversions.unfit import Unfit, matched
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Array, Atomic, DataType, Field, Map, Row, with_nullability
+from keyfold.types.type_table import Family
 
 _LISTS = (
     types.is_list,
@@ -28,7 +29,9 @@ def arrow(array: pa.Array, kind: DataType, path: str) -> pa.Array:
     """The values in the column's type, whose nested fields may all be NULL. Raises Unfit if it does
     not take one, or a NULL stands where none may be.
     """
-    is_free = isinstance(kind, Atomic) and kind.name not in ("CHAR", "VARCHAR")
+    is_free = isinstance(kind, Atomic) and (
+        kind.length is None or kind.facts.family is not Family.TEXT
+    )
     if is_free and array.type.equals(to_arrow(kind)):
         return array
     array = plain(array)

@@ -26,6 +26,7 @@ from keyfold.tables.rows.conversions.nested import (
 from keyfold.tables.rows.conversions.unfit import Unfit
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Array, Atomic, DataType, Map, Row, with_nullability
+from keyfold.types.type_table import FLOATING
 
 _WRONG = (pa.ArrowException, OverflowError, ValueError, TypeError)
 _DAYS = np.dtype("datetime64[D]")
@@ -175,7 +176,7 @@ def _as(arrow_type: pa.DataType) -> Callable[[list[Any], Atomic], pa.Array]:
 def _huge(values: list[Any], kind: Atomic) -> pa.Array:
     """Whole numbers beyond 64 bits; floating columns take those that they hold exactly."""
     numbers = [None if value is None else int(value) for value in values]
-    if kind.name not in ("FLOAT", "DOUBLE"):
+    if kind.name not in FLOATING:
         return pa.array([None if number is None else Decimal(number) for number in numbers])
     width = np.float32 if kind.name == "FLOAT" else np.float64
     with np.errstate(over="ignore"):

@@ -8,20 +8,11 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from keyfold.types.arrow import to_arrow
-from keyfold.types.logical import INTEGERS, MAX_LENGTH, Array, Atomic, DataType, Map, Row, describe
+from keyfold.types.logical import Array, Atomic, DataType, Map, Row, describe
 
 Given: TypeAlias = "pa.Array | list[Any]"
 Convert = Callable[[Given], pa.Array]
 
-_TAKES = {
-    "BOOLEAN": "True or False",
-    "FLOAT": "a number within its range, and whole numbers only if it holds them exactly",
-    "DOUBLE": "a number within its range, and whole numbers only if it holds them exactly",
-    "STRING": "a text",
-    "DATE": "a date, or a time at midnight in UTC",
-    "TIMESTAMP_LTZ": "a time in microseconds, or a date; without an offset it is in UTC",
-    "TIMESTAMP": "a time in microseconds whose offset, if it has one, is that of UTC, or a date",
-}
 _SHOWN = 100  # characters of a value
 
 
@@ -86,18 +77,8 @@ def takes(kind: DataType) -> str:
             return "a dictionary, or a list of pairs, with each key once and none NULL"
         case Row(fields):
             return f"a dictionary with the fields {', '.join(field.name for field in fields)}"
-        case Atomic(name=name) if name in INTEGERS:
-            most = 1 << INTEGERS[name] - 1
-            return f"a whole number from {-most} to {most - 1}"
-        case Atomic(name="DECIMAL"):
-            digits, scale = kind.length or 0, kind.scale or 0
-            return (
-                f"a number with at most {digits - scale} digits before the point and {scale} "
-                "behind it, where floating numbers are rounded"
-            )
-        case Atomic(name="CHAR" | "VARCHAR") if (kind.length or MAX_LENGTH) < MAX_LENGTH:
-            return f"a text of at most {kind.length} characters"
-    return _TAKES.get(kind.name, "a text" if kind.name in ("CHAR", "VARCHAR") else "bytes")
+        case Atomic():
+            return kind.spelled(kind.facts.takes)
 
 
 def matched(names: Iterable[str], given: str) -> str | None:

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from keyfold.tables.rows.texts import times
 from keyfold.types.literals import decimal_of
-from keyfold.types.logical import BINARIES, INTEGERS, MAX_LENGTH, TIMES, Atomic, DataType, describe
+from keyfold.types.logical import Atomic, DataType, describe
+from keyfold.types.type_table import INTEGERS, MAX_LENGTH, TIMES, Family
 
 _BLANK = "".join(map(chr, range(33))) + "\x7f"  # what CAST cuts off at both ends
 _WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -29,15 +30,6 @@ _TRUTH = {
     **dict.fromkeys(("f", "false", "n", "no", "0"), False),
 }
 _LONGEST = 1000  # digits that are looked at
-_EXPECTED = {
-    "BOOLEAN": "true or false, yes or no, 1 or 0",
-    "FLOAT": "a number within its range, NaN, Infinity or -Infinity",
-    "DOUBLE": "a number within its range, NaN, Infinity or -Infinity",
-    "STRING": "a text",
-    "DATE": "a date such as 2026-01-31",
-    "TIMESTAMP_LTZ": "a time such as 2026-01-31 23:59:59.123456 or 2026-01-31T22:59:59+01:00",
-    "TIMESTAMP": "a time such as 2026-01-31 23:59:59.123456 without an offset",
-}
 
 
 class Unread(Exception):
@@ -63,21 +55,13 @@ def expected(kind: DataType) -> str:
     """How values of a type are written, in words."""
     if not isinstance(kind, Atomic):
         return "an object of JSON" if describe(kind).startswith("STRUCT") else "a list of JSON"
-    if kind.name in INTEGERS:
-        most = 1 << INTEGERS[kind.name] - 1
-        return f"a whole number from {-most} to {most - 1}, without a point"
-    if kind.name == "DECIMAL":
-        digits, scale = kind.length or 0, kind.scale or 0
-        return f"a number with at most {digits - scale} digits before the point, {scale} behind it"
-    if kind.name in ("CHAR", "VARCHAR"):
-        return f"a text of at most {kind.length} characters"
-    return _EXPECTED.get(kind.name, "bytes in base64")
+    return kind.spelled(kind.facts.written)
 
 
 def of_text(text: str, kind: Atomic) -> Any:
     """The value of a text: days of a DATE, microseconds of a time. Raises Unread if it has none."""
     try:
-        found = _OF_TEXT[kind.name](text, kind)
+        found = _OF_TEXT[kind.facts.family](text, kind)
     except (InvalidOperation, ValueError):
         found = None
     if found is None:
@@ -89,7 +73,7 @@ def of_number(number: int | float | Decimal, kind: Atomic) -> Any:
     """The value of a number of JSON. Raises Unread if the type has no such number."""
     if kind.name in INTEGERS and isinstance(number, Decimal) and _is_whole(number):
         number = int(number)
-    if kind.name not in (*INTEGERS, "FLOAT", "DOUBLE", "DECIMAL"):
+    if kind.facts.family not in (Family.INTEGER, Family.FLOATING, Family.DECIMAL):
         raise Unread(number, kind)
     if isinstance(number, int) and number.bit_length() > 2048:
         raise Unread("a number of many digits", kind)
@@ -169,13 +153,13 @@ def _moment(text: str, kind: Atomic) -> int | None:
     return times.micros_of(text.strip(_BLANK), is_local=kind.name == "TIMESTAMP")
 
 
-_OF_TEXT: dict[str, Callable[[str, Atomic], Any]] = {
-    "BOOLEAN": lambda text, _: _TRUTH.get(text.strip(_BLANK).lower()),
-    **dict.fromkeys(INTEGERS, _whole),
-    **dict.fromkeys(("FLOAT", "DOUBLE"), _floating),
-    "DECIMAL": _decimal,
-    **dict.fromkeys(("STRING", "CHAR", "VARCHAR"), _text),
-    **dict.fromkeys(BINARIES, _bytes),
-    "DATE": lambda text, _: times.days_of(text.strip(_BLANK)),
-    **dict.fromkeys(TIMES, _moment),
+_OF_TEXT: dict[Family, Callable[[str, Atomic], Any]] = {
+    Family.BOOLEAN: lambda text, _: _TRUTH.get(text.strip(_BLANK).lower()),
+    Family.INTEGER: _whole,
+    Family.FLOATING: _floating,
+    Family.DECIMAL: _decimal,
+    Family.TEXT: _text,
+    Family.BINARY: _bytes,
+    Family.DATE: lambda text, _: times.days_of(text.strip(_BLANK)),
+    Family.TIMESTAMP: _moment,
 }

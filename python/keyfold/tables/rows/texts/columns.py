@@ -11,18 +11,7 @@ from keyfold.tables.rows.conversions.columns import converted
 from keyfold.tables.rows.texts.atoms import Unread
 from keyfold.tables.rows.texts.nested import of_cell
 from keyfold.types.arrow import to_arrow
-from keyfold.types.logical import INTEGERS, Atomic, DataType, name_of
-
-_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_CLOCK = r"[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
-_FLOATING = r"-?[0-9]{1,100}(\.[0-9]{1,100})?([eE][-+]?[0-9]{1,2})?"
-_USUAL = {  # spellings that Arrow takes, with the same value
-    **dict.fromkeys(INTEGERS, "-?[0-9]{1,19}"),
-    **dict.fromkeys(("FLOAT", "DOUBLE"), _FLOATING),
-    "DATE": _DATE,
-    "TIMESTAMP": f"{_DATE}{_CLOCK}",
-    "TIMESTAMP_LTZ": f"{_DATE}{_CLOCK}(Z|[-+](0[0-9]|1[0-7]):[0-5][0-9])",
-}
+from keyfold.types.logical import Atomic, DataType, name_of
 
 
 class UnreadAt(Exception):
@@ -63,7 +52,7 @@ def _usual(kind: DataType) -> str | None:
         before = kind.length - scale
         behind = rf"(\.[0-9]{{1,{scale}}})?" if scale else ""
         return f"-?[0-9]{{1,{before}}}{behind}" if before else None
-    return _USUAL.get(kind.name)
+    return kind.facts.usual or None
 
 
 def _one_by_one(texts: pa.Array, kind: DataType) -> pa.Array:

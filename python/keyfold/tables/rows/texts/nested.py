@@ -14,6 +14,7 @@ from typing import Any
 from keyfold.tables.rows.conversions.unfit import matched
 from keyfold.tables.rows.texts.atoms import Unread, as_python, of_number, of_text
 from keyfold.types.logical import Array, Atomic, DataType, Map, Row, with_nullability
+from keyfold.types.type_table import Family
 
 
 class BrokenJson(Exception):
@@ -108,9 +109,9 @@ def _atom(value: Any, kind: Atomic, path: str) -> Any:
         if isinstance(value, str):
             return as_python(of_text(value, kind), kind)
         if isinstance(value, bool):
-            if kind.name == "BOOLEAN":
+            if kind.facts.family is Family.BOOLEAN:
                 return value
-        elif isinstance(value, float) and kind.name in ("FLOAT", "DOUBLE"):
+        elif isinstance(value, float) and kind.facts.family is Family.FLOATING:
             return value  # NaN and Infinity, which Python's JSON writes so
         elif isinstance(value, int | Decimal) or (
             isinstance(value, float) and not math.isfinite(value)

@@ -1,10 +1,10 @@
 package org.apache.spark.sql.keyfold
 
-import org.apache.spark.sql.catalyst.expressions.Cast
+import org.apache.spark.sql.catalyst.expressions.{Cast, UnsafeRow}
 import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, ResolveDefaultColumns}
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column}
 import org.apache.spark.sql.connector.expressions.{Literal, LiteralValue}
-import org.apache.spark.sql.types.{DataType, Metadata, NumericType, StructType}
+import org.apache.spark.sql.types.{AnsiIntervalType, DataType, Metadata, NullType, NumericType, StructType}
 
 /** Driver side: what Spark hides of column types and defaults. */
 object SqlTypes {
@@ -15,6 +15,12 @@ object SqlTypes {
   /** The schema as Spark's rows have it: STRING for CHAR and VARCHAR. */
   def ofRows(columns: Array[Column]): StructType =
     CharVarcharUtils.replaceCharVarcharWithStringInSchema(CatalogV2Util.v2ColumnsToStructType(columns))
+
+  /** Whether values are at most a word of Spark's rows, of a type that Python has too. */
+  def isWord(dataType: DataType): Boolean = dataType match {
+    case NullType | _: AnsiIntervalType => false
+    case _ => UnsafeRow.isFixedLength(dataType)
+  }
 
   /** Whether one is a type of numbers that has room for all of the other. */
   def isWiderNumber(one: DataType, other: DataType): Boolean = (one, other) match {

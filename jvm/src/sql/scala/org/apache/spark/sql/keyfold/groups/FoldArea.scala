@@ -8,7 +8,7 @@ import java.nio.file.{Files, Path, StandardOpenOption}
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.Json
 import org.apache.arrow.memory.util.MemoryUtil
-import org.apache.spark.sql.keyfold.LocalFolder
+import org.apache.spark.sql.keyfold.{LocalFolder, SqlTypes}
 import org.apache.spark.sql.types._
 import org.apache.spark.storage.StorageUtils
 
@@ -19,11 +19,7 @@ final case class SharedColumn(width: Int, isPacked: Boolean)
 
 object SharedColumn {
   def of(kind: DataType): SharedColumn = kind match {
-    case BooleanType | ByteType => SharedColumn(1, isPacked = false)
-    case ShortType => SharedColumn(2, isPacked = false)
-    case IntegerType | DateType | FloatType => SharedColumn(4, isPacked = false)
-    case LongType | TimestampType | TimestampNTZType | DoubleType => SharedColumn(8, isPacked = false)
-    case small: DecimalType if small.precision <= Decimal.MAX_LONG_DIGITS => SharedColumn(8, isPacked = false)
+    case flat if SqlTypes.isWord(flat) => SharedColumn(flat.defaultSize, isPacked = false)
     case _: StringType | BinaryType => Bytes
     case _ => Packed
   }

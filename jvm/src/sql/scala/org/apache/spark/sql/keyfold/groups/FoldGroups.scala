@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.execution.{ProjectExec, SparkPlan}
 import org.apache.spark.sql.execution.aggregate.ObjectHashAggregateExec
+import org.apache.spark.sql.keyfold.SqlTypes
 import org.apache.spark.sql.keyfold.aggregates.{FoldFunction, OrderedFold}
 import org.apache.spark.sql.types._
 
@@ -56,9 +57,8 @@ object FoldGroups {
   }
 
   private def isFlat(kind: DataType): Boolean = kind match {
-    case BooleanType | ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType | DateType | TimestampType |
-        TimestampNTZType | StringType | BinaryType | _: DecimalType => true
-    case _ => false
+    case StringType | BinaryType | _: DecimalType => true
+    case _ => SqlTypes.isWord(kind)
   }
 
   private def planned(spark: ObjectHashAggregateExec, mode: AggregateMode, folded: Seq[FoldedCall]): SparkPlan = {

@@ -44,7 +44,7 @@ object SparksOwn {
 
   /** Without floating numbers: of both zeros Spark keeps the first. */
   private def isOrdered(kind: DataType): Boolean = kind match {
-    case _: IntegralType | DateType | TimestampType | TimestampNTZType | _: DecimalType => true
+    case _: IntegralType | _: DatetimeType | _: DecimalType => true
     case _ => false
   }
 
