@@ -100,6 +100,14 @@ def fresh_name() -> Iterator[Callable[[], str]]:
 NUMBERS = itertools.count()
 
 
+@pytest.fixture
+def has_times(spark: SparkSession) -> Iterator[None]:
+    """Spark 4.2 has TIME behind a setting."""
+    spark.conf.set("spark.sql.timeType.enabled", "true")
+    yield
+    spark.conf.unset("spark.sql.timeType.enabled")
+
+
 def pytest_configure() -> None:
     """Every Spark is reached by 127.0.0.1, whatever the machine's name resolves to. Every JVM
     starts fast: those of `spark-sql`, notebooks and executors too, to which nobody passes options.

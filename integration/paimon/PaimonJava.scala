@@ -183,8 +183,8 @@ object PaimonJava {
   }
 }
 
-/** Paimon's values as JSON: floats, decimals as text, dates as days, times as microseconds, bytes
-  * in base64, maps as pairs.
+/** Paimon's values as JSON: floats, decimals as text, dates as days, times of day as milliseconds,
+  * timestamps as microseconds, bytes in base64, maps as pairs.
   */
 object Cells {
   private val json = new ObjectMapper()
@@ -233,7 +233,7 @@ object Cells {
         case BOOLEAN => node.asBoolean
         case TINYINT => node.asInt.toByte
         case SMALLINT => node.asInt.toShort
-        case INTEGER | DATE => node.asInt
+        case INTEGER | DATE | TIME_WITHOUT_TIME_ZONE => node.asInt
         case BIGINT => node.asLong
         case FLOAT => node.asText.toFloat
         case DOUBLE => node.asText.toDouble

@@ -175,6 +175,8 @@ def value(cell: Any, kind: pa.DataType) -> Any:
         return base64.b64decode(cell, validate=True)
     if pa.types.is_date(kind):
         return (EPOCH + dt.timedelta(days=cell)).date()
+    if pa.types.is_time(kind):
+        return (EPOCH + dt.timedelta(milliseconds=cell)).time()
     if pa.types.is_timestamp(kind):
         return EPOCH + dt.timedelta(microseconds=cell)  # Arrow takes it for UTC
     if pa.types.is_decimal(kind):
@@ -207,6 +209,9 @@ def _cell(given: Any) -> Any:
         return base64.b64encode(given).decode()
     if isinstance(given, dt.datetime):
         return (given.replace(tzinfo=None) - EPOCH) // dt.timedelta(microseconds=1)
+    if isinstance(given, dt.time):
+        seconds = (given.hour * 60 + given.minute) * 60 + given.second
+        return seconds * 1000 + given.microsecond // 1000
     if isinstance(given, dt.date):
         return (given - EPOCH.date()).days
     if isinstance(given, dict) and not given.keys() & STATES:

@@ -31,20 +31,23 @@ def test_jobs_of_both_take_turns(bench: Bench) -> None:
     assert changed == {**found, "key 0": 100, "new": 101, "key 4": 102}
 
 
+@pytest.mark.usefixtures("has_times")
 def test_java_s_values_of_each_type(bench: Bench) -> None:
     kinds = "BOOLEAN, SMALLINT, FLOAT, DECIMAL(38, 10), BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ"
+    kinds += ", TIME(3)"
     nested = "ARRAY<INT>; MAP<STRING, DECIMAL(4, 2)>; STRUCT<x: INT, y: ARRAY<STRING>>"
     listed = [*kinds.replace("38, 10", "38,10").split(", "), *nested.split("; ")]
     columns = ", ".join(f"c{n} {kind}" for n, kind in enumerate(listed))
     bench.create(f"k BIGINT, {columns}, PRIMARY KEY (k) NOT ENFORCED")
     moment = dt.datetime(1969, 12, 31, 23, 59, 59, 999_999)
     values = [True, -7, float("-inf"), Decimal("-1.0000000001"), b"\x00\xff", dt.date(1, 1, 1)]
-    values += [moment, dt.datetime(2024, 1, 2), [1, None], [["k", Decimal("9.99")]], [1, ["ü"]]]
+    values += [moment, dt.datetime(2024, 1, 2), dt.time(23, 59, 59, 999_000)]
+    values += [[1, None], [["k", Decimal("9.99")]], [1, ["ü"]]]
     nulls = [None for _ in values]
     bench.paimon.write(bench.folder, [row("+I", 2, *values), row("+I", 1, *nulls)])
     bench.paimon.write(bench.folder, [row("+I", 3, *values), row("+I", 1, *values)])
     bench.paimon.compact(bench.folder)
-    bench.insert(f"SELECT 3, {', '.join(f'c{n}' for n in range(11))} FROM {bench.name} WHERE k = 2")
+    bench.insert(f"SELECT 3, {', '.join(f'c{n}' for n in range(12))} FROM {bench.name} WHERE k = 2")
     bench.insert(f"VALUES (4, {', '.join('NULL' for _ in values)})")
     assert bench.agree(rows=4)[0]["c3"] in (None, Decimal("-1.0000000001"))
 

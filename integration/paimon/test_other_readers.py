@@ -38,6 +38,7 @@ TYPES = {
         "TIMESTAMP_NTZ '2024-01-02 03:04:05.678901'",
         "TIMESTAMP_NTZ '1969-12-31 23:59:59'",
     ),
+    "t": ("TIME(3)", "CAST('23:59:59.999' AS TIME(3))", "CAST('00:00:00' AS TIME(3))"),
     "a": ("ARRAY<INT>", "array(1, NULL, 3)", "array()"),
     "m": ("MAP<STRING, BIGINT>", "map('k', 1L, 'n', NULL)", "map()"),
     "st": (
@@ -81,6 +82,7 @@ def theirs(warehouse: Path, name: str) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.usefixtures("has_times")
 @pytest.mark.parametrize("name", TYPES)
 def test_values_of_each_type(
     spark: SparkSession, fresh_name: FreshName, warehouse: Path, name: str
@@ -95,6 +97,7 @@ def test_values_of_each_type(
     assert found == ours(spark, table)
 
 
+@pytest.mark.usefixtures("has_times")
 @pytest.mark.parametrize("name", ATOMIC)
 def test_keys_of_each_type(
     spark: SparkSession, fresh_name: FreshName, warehouse: Path, name: str

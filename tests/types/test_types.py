@@ -1,6 +1,8 @@
 """Types in their three spellings, and what has no third one."""
 
 import itertools
+import re
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +13,7 @@ from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
 from keyfold.types import paimon as paimon_types
 from keyfold.types import spark as spark_types
+from keyfold.types.type_table import TYPES
 
 UTC = pa.timestamp("us", tz="UTC")
 SPELLINGS = [
@@ -27,6 +30,8 @@ SPELLINGS = [
     ("VARCHAR(7)", "varchar(7)", pa.utf8(), "VARCHAR(7)"),
     ("BYTES", "binary", pa.binary(), "BINARY"),
     ("DATE", "date", pa.date32(), "DATE"),
+    ("TIME(0)", "time(0)", pa.time64("ns"), "TIME(0)"),
+    ("TIME(3)", "time(3)", pa.time64("ns"), "TIME(3)"),
     ("DECIMAL(38, 4)", "decimal(38,4)", pa.decimal128(38, 4), "DECIMAL(38,4)"),
     ("TIMESTAMP(6)", "timestamp_ntz", pa.timestamp("us"), "TIMESTAMP_NTZ"),
     ("TIMESTAMP(6) WITH LOCAL TIME ZONE", "timestamp", UTC, "TIMESTAMP"),
@@ -86,6 +91,7 @@ def test_not_null(paimon: str, spark: str, arrow: pa.DataType, text: str) -> Non
         ("DECIMAL", "DECIMAL(10, 0)"),
         ("NUMERIC(5)", "DECIMAL(5, 0)"),
         ("TIMESTAMP", "TIMESTAMP(6)"),
+        ("TIME", "TIME(0)"),
         ("TIMESTAMP_LTZ(3)", "TIMESTAMP(3) WITH LOCAL TIME ZONE"),
         ("VARCHAR(2147483647)", "STRING"),
         ("VARBINARY(2147483647)", "BYTES"),
@@ -96,7 +102,7 @@ def test_synonyms(text: str, same: str) -> None:
     assert paimon_types.to_paimon(paimon_types.from_paimon(text)) == same
 
 
-@pytest.mark.parametrize("text", ["VARIANT", "TIME(3)", "BLOB", "NOTHING", "INT("])
+@pytest.mark.parametrize("text", ["VARIANT", "BLOB", "NOTHING", "INT("])
 def test_paimon_types_without_a_place(text: str) -> None:
     with pytest.raises(NotSupportedError, match="is not supported"):
         paimon_types.from_paimon(text)
@@ -109,7 +115,6 @@ def test_paimon_types_without_a_place(text: str) -> None:
     [
         "variant",
         "void",
-        "time(6)",
         "interval day to second",
         "string collate UTF8_LCASE",
         "decimal(5,-2)",
@@ -139,6 +144,11 @@ def test_char_hides_in_metadata() -> None:
     ("paimon", "kind", "message"),
     [
         ("TIMESTAMP(9)", NotSupportedError, r"column c: TIMESTAMP\(9\) is not supported"),
+        (
+            "TIME(6)",
+            NotSupportedError,
+            r"column c: TIME\(6\) is not .*: Paimon stores milliseconds",
+        ),
         ("DECIMAL(39, 0)", TableError, "column c: DECIMAL holds 1 to 38 digits, not 39"),
         ({"type": "ARRAY", "element": "TIMESTAMP(7)"}, NotSupportedError, "column c"),
         (
@@ -181,6 +191,7 @@ def test_ids_are_drawn_inside_first() -> None:
         ("DECIMAL(5, 2)", "DECIMAL(38, 10)"),
         ("VARCHAR(3)", "VARCHAR(4)"),
         ("VARCHAR(3)", "STRING"),
+        ("TIME(0)", "TIME(3)"),
     ],
 )
 def test_a_wider_type_holds_what_the_other_does_not(narrow: str, wide: str) -> None:
@@ -220,3 +231,20 @@ def test_the_collation_that_spark_writes_out_is_none() -> None:
         else:
             with pytest.raises(NotSupportedError, match="collated"):
                 spark_types.from_spark({"type": "struct", "fields": [field]})
+
+
+def test_the_page_of_types_has_those_of_the_table() -> None:
+    page = Path(__file__).parents[2] / "docs/tables.md"
+    shown = [line for line in page.read_text().splitlines() if line.startswith("| `")]
+    for facts in TYPES.values():
+        name = "BINARY" if facts.name == "VARBINARY" else facts.sql.partition("(")[0]
+        rows = [line for line in shown if re.search(rf"`{name}\b", line.split("|")[1])]
+        assert len(rows) == 1, name
+        if facts.arrow is not None:
+            arrow = re.sub(r"timestamp\[(\w+)(?:, tz=(\w+))?\]", _arguments, str(facts.arrow))
+            arrow = re.sub(r"\[(\w+)\]", r"('\1')", arrow.replace("date32[day]", "date32"))
+            assert f"`{arrow}`" in rows[0].split("|")[2], name
+
+
+def _arguments(found: re.Match[str]) -> str:
+    return f"timestamp({', '.join(repr(part) for part in found.groups() if part)})"

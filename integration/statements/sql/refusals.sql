@@ -1,7 +1,7 @@
 -- What is not supported is refused at CREATE in one sentence that names it.
 -- error: v | VARIANT
 CREATE TABLE t (id INT, v VARIANT, PRIMARY KEY (id) NOT ENFORCED);
--- error: v | TIME
+-- error: v | TIME(6) | milliseconds
 CREATE TABLE t (id INT, v TIME, PRIMARY KEY (id) NOT ENFORCED);
 -- error: v | INTERVAL
 CREATE TABLE t (id INT, v INTERVAL DAY TO SECOND, PRIMARY KEY (id) NOT ENFORCED);

@@ -16,12 +16,11 @@ from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
 from keyfold.types import spark as spark_types
 from keyfold.types.conversion import convert
-from keyfold.types.literals import FLOATING, WHOLE, arrow_array
+from keyfold.types.literals import FLOATING, WHOLE, arrow_array, whole_number
 from keyfold.types.type_table import BINARIES
 from keyfold.wire.layout import Column
 
 _PYTHON: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(WHOLE, int),
     **dict.fromkeys(FLOATING, float),
     **dict.fromkeys(BINARIES, base64.b64decode),
     "DECIMAL": lambda value: Decimal(str(value)),
@@ -35,5 +34,9 @@ def initial(column: Column) -> pa.Scalar:
     found = json.loads(column.initial)
     kind = spark_types.from_spark(found["type"])
     assert isinstance(kind, logical.Atomic)
-    value = _PYTHON.get(kind.name, lambda given: given)(found["literal"])
+    given = found["literal"]
+    if kind.name in WHOLE:
+        value = whole_number(given, kind)
+    else:
+        value = _PYTHON.get(kind.name, lambda one: one)(given)
     return convert(arrow_array([value], kind), kind, column.type)[0]

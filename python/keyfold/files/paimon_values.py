@@ -17,8 +17,10 @@ MILLIS = 3
 
 
 def stored_type(data_type: DataType) -> pa.DataType:
-    """The Arrow type in a file; timestamps of up to 3 digits are in milliseconds."""
+    """The Arrow type in a file; times and timestamps of up to 3 digits are in milliseconds."""
     arrow = to_arrow(data_type)
+    if pa.types.is_time(arrow):
+        return pa.time32("ms")
     if isinstance(data_type, Atomic) and pa.types.is_timestamp(arrow):
         is_short = (data_type.length or 0) <= MILLIS
         return pa.timestamp("ms", tz=arrow.tz) if is_short else arrow

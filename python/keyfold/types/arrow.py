@@ -5,7 +5,7 @@ from pyarrow import types
 
 from keyfold.errors import NotSupportedError
 from keyfold.types.logical import Array, Atomic, DataType, Field, Map, Row
-from keyfold.types.type_table import MICROS, TYPES
+from keyfold.types.type_table import MICROS, MILLIS, TYPES
 
 _SAME = {facts.arrow: name for name, facts in TYPES.items() if facts.length is None}
 # Types of the least type here that holds all their values.
@@ -52,6 +52,10 @@ def from_arrow(kind: pa.DataType, nullable: bool = True) -> DataType:
         return Atomic(name, nullable)
     if types.is_timestamp(kind):
         return Atomic("TIMESTAMP" if kind.tz is None else "TIMESTAMP_LTZ", nullable, MICROS)
+    if types.is_time32(kind):
+        return Atomic("TIME", nullable, 0 if kind.unit == "s" else MILLIS)
+    if types.is_time64(kind):
+        raise NotSupportedError(f"Arrow type {kind} is not supported: {TYPES['TIME'].why}")
     if types.is_uint64(kind):
         return Atomic("DECIMAL", nullable, 20, 0)
     if types.is_decimal(kind) and kind.precision <= _MOST_DIGITS and kind.scale >= 0:

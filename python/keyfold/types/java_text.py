@@ -174,6 +174,11 @@ def iso_time(micros: int, timespec: str = "auto") -> str:
     return f"{iso_date(days)}T{moment.time().isoformat(timespec)}"
 
 
+def iso_clock(millis: int) -> str:
+    """The ISO text of a TIME, in the form of Python's `isoformat`."""
+    return (_IN_ERA + datetime.timedelta(milliseconds=millis)).time().isoformat()
+
+
 def shown(scalar: pa.Scalar) -> str:
     """A value as a message names it; Python has no dates outside the years 1 to 9999."""
     if scalar.is_valid and pa.types.is_date32(scalar.type):

@@ -1,8 +1,8 @@
 """Literals of Spark's predicates as values that compare like the stored column.
 
-Values are those of manifests: DATE is days, TIMESTAMP microseconds, DECIMAL a Decimal, text str,
-binary bytes. FLOAT and DOUBLE compare by `Floating`, CHAR padded to its length. A literal whose
-type is not the column's is Unknown.
+Values are those of manifests: DATE is days, TIMESTAMP microseconds, TIME milliseconds, DECIMAL a
+Decimal, text str, binary bytes. FLOAT and DOUBLE compare by `Floating`, CHAR padded to its length.
+A literal whose type is not the column's is Unknown.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _convert(value: Any, data_type: Atomic) -> Any:
     if name == "BOOLEAN":
         return _exactly(value, bool)
     if name in WHOLE:
-        return int(value)
+        return whole_number(value, data_type)
     if name in FLOATING:
         return floating(float(np.float32(value) if name == "FLOAT" else float(value)))
     if name == "DECIMAL":
@@ -140,6 +140,16 @@ def _convert(value: Any, data_type: Atomic) -> Any:
     if name == "CHAR":
         return _padded(_exactly(value, str), data_type)
     return base64.b64decode(value)
+
+
+def whole_number(value: Any, data_type: Atomic) -> int:
+    """The number of a manifest that a literal of Spark stands for. Raises ValueError if there is
+    none.
+    """
+    number, rest = divmod(int(value), data_type.facts.sparks_units)
+    if rest:
+        raise ValueError(value)
+    return number
 
 
 def _exactly(value: Any, kind: type) -> Any:

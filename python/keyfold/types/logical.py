@@ -94,7 +94,7 @@ def holds(wider: DataType, data_type: DataType) -> bool:
     if not isinstance(wider, Atomic) or not isinstance(data_type, Atomic):
         return wider == data_type
     name, digits = data_type.name, data_type.facts.digits
-    if wider.name == name == "VARCHAR":
+    if wider.name == name and name in ("VARCHAR", "TIME"):
         return (wider.length or 0) >= (data_type.length or 0)
     if wider.name == "DECIMAL" and (digits is not None or name == "DECIMAL"):
         scale = data_type.scale or 0

@@ -18,7 +18,7 @@ _ATOMIC = re.compile(r"^(\w+)(?:\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\))?$")
 
 
 def from_spark(json: Any, nullable: bool = True) -> DataType:
-    """Parse Spark's DataType JSON. VARIANT, TIME, INTERVAL and collations are refused by name."""
+    """Parse Spark's DataType JSON. VARIANT, INTERVAL and collations are refused by name."""
     if isinstance(json, str):
         return atomic(json, nullable)
     kind = json["type"]
@@ -58,7 +58,8 @@ def atomic(text: str, nullable: bool = True) -> Atomic:
         raise NotSupportedError(f"type {word} is not supported: the scale is negative")
     if root in TIMES:
         return checked(root, nullable, None, None)
-    return checked(root, nullable, int(length) if length else None, int(scale) if scale else None)
+    size = int(length) if length else TYPES[root].sparks_length
+    return checked(root, nullable, size, int(scale) if scale else None)
 
 
 def to_spark(data_type: DataType) -> Any:

@@ -13,7 +13,7 @@ from enum import Enum
 import pyarrow as pa
 
 MAX_LENGTH = 2147483647
-MICROS = 6
+MICROS, MILLIS = 6, 3
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _CLOCK = r"[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
 _ZONE = r"(Z|[-+](0[0-9]|1[0-7]):[0-5][0-9])"
@@ -32,6 +32,7 @@ class Family(Enum):
     BINARY = "bytes"
     DATE = "days"
     TIMESTAMP = "points in time"
+    TIME = "times of day"
 
 
 class Bound(Enum):
@@ -64,6 +65,8 @@ class TypeFacts:
     usual: str = ""  # the texts that Arrow reads alike
     synonyms: tuple[str, ...] = ()  # other names in SQL
     length: int | None = None  # or precision, if none is named; None: it has none
+    sparks_length: int | None = None  # the same in Spark, if it is another one
+    sparks_units: int = 1  # of a literal of Spark that are one of a manifest
     most: int = MAX_LENGTH  # the greatest length or precision that is stored
     why: str = ""  # the reason of it
     bits: int = 0  # of a whole number
@@ -159,6 +162,14 @@ _ALL = (
         "DATE", Family.DATE, "date", "DATE", "DATE", pa.date32(), Bound.SAME, "<i",
         "a date, or a time at midnight in UTC", "a date such as 2026-01-31", _DATE,
     ),
+    TypeFacts(
+        "TIME", Family.TIME, "time({length})", "TIME({length})", "TIME({length})", pa.time64("ns"),
+        Bound.TIME, "<i", "a time of day with {length} digits behind the second, without an offset",
+        "a time of day such as 23:59:59.123, with {length} digits behind the second",
+        length=0, sparks_length=MICROS, most=MILLIS, sparks_units=1_000_000,
+        why="Paimon stores milliseconds, so that a column has 3 digits at most, as TIME(3)",
+        unpartitioned="Paimon's connectors have no text of it for a folder",
+    ),
     _timestamp("TIMESTAMP", "timestamp_ntz", "TIMESTAMP({length})", None),
     _timestamp(
         "TIMESTAMP_LTZ", "timestamp", "TIMESTAMP({length}) WITH LOCAL TIME ZONE", "UTC"
@@ -181,8 +192,10 @@ TIMES = of_family(Family.TIMESTAMP)
 
 def unit_of(kind: pa.DataType) -> pa.DataType | None:
     """The Arrow type whose numbers manifests hold in place of values of an Arrow type: days of a
-    date, microseconds of a timestamp. None if they hold values.
+    date, microseconds of a timestamp, milliseconds of a day. None if they hold values.
     """
+    if pa.types.is_time(kind):
+        return pa.time32("ms")
     if pa.types.is_date32(kind):
         return kind
     return pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else None

@@ -14,8 +14,8 @@ from keyfold.types.type_table import BINARIES, TIMES
 
 
 def shown(value: Any, kind: DataType) -> Any:
-    """A value as JSON holds it. DATE and TIMESTAMP are in ISO form; DECIMAL, NaN and infinities are
-    text. BYTES are text if they are UTF-8, else hex.
+    """A value as JSON holds it. DATE, TIME and TIMESTAMP are in ISO form; DECIMAL, NaN and
+    infinities are text. BYTES are text if they are UTF-8, else hex.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -24,6 +24,8 @@ def shown(value: Any, kind: DataType) -> Any:
         return java_text.iso_date(value)
     if name in TIMES:
         return java_text.iso_time(value)
+    if name == "TIME":
+        return java_text.iso_clock(value)
     if isinstance(value, bytes):
         return _text_of(value)
     if isinstance(value, Decimal) or (isinstance(value, float) and not math.isfinite(value)):

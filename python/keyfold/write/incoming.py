@@ -5,11 +5,14 @@ there is one.
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from keyfold.errors import TableError
 from keyfold.merge.kinds import from_text
 from keyfold.options.declared import TableOptions
+from keyfold.types.logical import Atomic, DataType
 from keyfold.types.required import fitted, lacking
+from keyfold.types.type_table import Family
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import KIND, ORDINAL, WriteSpec
 
@@ -58,7 +61,18 @@ def column(
     below = lacking(found, field.type)
     if below:
         raise _refused_null(layout, f"{field.name}.{below}")
-    return fitted(found, field.type)
+    return _cut(fitted(found, field.type), layout.column(field.name).type)
+
+
+def _cut(array: pa.Array, kind: DataType) -> pa.Array:
+    """Times of day without the digits that their column lacks, which Spark's casts from text keep.
+    Cut only where they are stored, equal keys would be two in the merge.
+    """
+    if not isinstance(kind, Atomic) or kind.facts.family is not Family.TIME:
+        return array
+    unit = pa.scalar(10 ** (9 - (kind.length or 0)), pa.int64())
+    nanos = array.cast(pa.int64())
+    return pc.multiply(pc.divide(nanos, unit), unit).cast(array.type)
 
 
 def check_not_null(layout: TableLayout, own: pa.Field, array: pa.Array) -> None:

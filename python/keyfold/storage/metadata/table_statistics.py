@@ -18,7 +18,7 @@ from keyfold.storage.metadata.documents import read_as
 from keyfold.stores.files import Files
 from keyfold.types import java_text
 from keyfold.types.literals import FLOATING, WHOLE
-from keyfold.types.logical import DataType, name_of
+from keyfold.types.logical import Atomic, DataType, name_of
 from keyfold.types.type_table import TIMES, Family, of_family
 from keyfold.types.value_text import in_folder
 
@@ -112,7 +112,8 @@ def text_of(value: Any, kind: DataType) -> str | None:
 def number_of(text: str | None, kind: DataType) -> str | None:
     """The number of a text, of a TIMESTAMP its microseconds; None if it has no such form."""
     if text is None or name_of(kind) not in TIMES:
-        return text
+        units = kind.facts.sparks_units if isinstance(kind, Atomic) else 1
+        return text if text is None or units == 1 else str(int(text) * units)
     try:
         found = datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.timezone.utc)
     except ValueError:

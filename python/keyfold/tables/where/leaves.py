@@ -277,6 +277,17 @@ def _micros(value: Any, kind: Atomic) -> int | None:
     return (moment - _EPOCH) // _MICRO
 
 
+def _nanos(value: Any, kind: Atomic) -> int | None:
+    """Nanoseconds of a day, if the column has as many digits."""
+    if isinstance(value, str):
+        value = datetime.time.fromisoformat(value.strip())
+    if not isinstance(value, datetime.time) or value.tzinfo is not None:
+        return None
+    seconds = (value.hour * 60 + value.minute) * 60 + value.second
+    nanos = (seconds * 1_000_000 + value.microsecond) * 1000
+    return None if nanos % 10 ** (9 - (kind.length or 0)) else nanos
+
+
 def _bytes(value: Any) -> str | None:
     is_bytes = isinstance(value, bytes | bytearray | memoryview)
     return base64.b64encode(bytes(value)).decode() if is_bytes else None
@@ -290,5 +301,6 @@ _CONVERSIONS: Mapping[Family, Callable[[Any, Atomic], Any]] = {
     Family.TEXT: lambda value, _: _text(value),
     Family.DATE: lambda value, _: _days(value),
     Family.TIMESTAMP: _micros,
+    Family.TIME: _nanos,
     Family.BINARY: lambda value, _: _bytes(value),
 }

@@ -181,6 +181,8 @@ class _Reader:
                 found: Any = bytes.fromhex(text)
             elif word == "DATE":
                 found = datetime.date.fromisoformat(text.strip())
+            elif word == "TIME":
+                found = datetime.time.fromisoformat(text.strip())
             elif word in ("TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ"):
                 found = text
             else:

@@ -50,7 +50,7 @@ def atoms(array: pa.Array, kind: Atomic, path: str) -> pa.Array:
     to = to_arrow(kind)
     try:
         found = _CONVERSIONS[kind.facts.family](array, to)
-        return _of_length(found, kind) if kind.facts.family is Family.TEXT else found
+        return _SIZED.get(kind.facts.family, lambda same, _: same)(found, kind)
     except (pa.ArrowException, _Changed):
         raise Unfit(path, kind, array) from None
 
@@ -179,6 +179,15 @@ def _of_length(texts: pa.Array, kind: Atomic) -> pa.Array:
     return pc.utf8_rpad(texts, length) if kind.name == "CHAR" else texts
 
 
+def _of_digits(clocks: pa.Array, kind: Atomic) -> pa.Array:
+    """Times of day, of which none has more digits than the column."""
+    nanos = pc.fill_null(clocks.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    if np.any(nanos % 10 ** (9 - (kind.length or 0))):
+        raise _Changed
+    return clocks
+
+
+_SIZED = {Family.TEXT: _of_length, Family.TIME: _of_digits}
 _text = _only(types.is_string)
 _bytes = _only(types.is_binary, types.is_fixed_size_binary)
 _CONVERSIONS = {
@@ -190,4 +199,5 @@ _CONVERSIONS = {
     Family.BINARY: _bytes,
     Family.DATE: _date,
     Family.TIMESTAMP: _moment,
+    Family.TIME: _only(types.is_time),
 }

@@ -30,7 +30,7 @@ def arrow(array: pa.Array, kind: DataType, path: str) -> pa.Array:
     not take one, or a NULL stands where none may be.
     """
     is_free = isinstance(kind, Atomic) and (
-        kind.length is None or kind.facts.family is not Family.TEXT
+        kind.length is None or kind.facts.family not in (Family.TEXT, Family.TIME)
     )
     if is_free and array.type.equals(to_arrow(kind)):
         return array

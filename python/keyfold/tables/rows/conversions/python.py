@@ -52,6 +52,7 @@ class _Of(Enum):
     NUMPY_TIME = 13
     SCALAR = 14  # of Arrow
     OTHER = 15
+    TIME_OF_DAY = 16
 
 
 _CLASSES: dict[type, _Of] = {
@@ -71,6 +72,7 @@ _CLASSES: dict[type, _Of] = {
     memoryview: _Of.BYTES,
     datetime.datetime: _Of.TIME,
     datetime.date: _Of.DATE,
+    datetime.time: _Of.TIME_OF_DAY,
     np.datetime64: _Of.NUMPY_TIME,
     np.timedelta64: _Of.OTHER,  # which numpy derives from its whole numbers
     pa.Scalar: _Of.SCALAR,
@@ -203,6 +205,12 @@ def _numpy_times(values: list[Any], kind: Atomic) -> pa.Array:
     return pa.array(micros)
 
 
+def _times_of_day(values: list[Any], _: Atomic) -> pa.Array:
+    if any(value is not None and value.tzinfo is not None for value in values):
+        raise ValueError
+    return pa.array(values, pa.time64("us"))
+
+
 def _other(values: list[Any], kind: Atomic) -> pa.Array:
     raise TypeError
 
@@ -221,6 +229,7 @@ _MADE: dict[_Of, Callable[[list[Any], Atomic], pa.Array]] = {
     _Of.INSTANT: _times,
     _Of.ELSEWHERE: _times,
     _Of.NUMPY_TIME: _numpy_times,
+    _Of.TIME_OF_DAY: _times_of_day,
     _Of.OTHER: _other,
 }
 

@@ -59,7 +59,8 @@ def expected(kind: DataType) -> str:
 
 
 def of_text(text: str, kind: Atomic) -> Any:
-    """The value of a text: days of a DATE, microseconds of a time. Raises Unread if it has none."""
+    """The value of a text: days of a DATE, milliseconds of a TIME, microseconds of a
+    timestamp. Raises Unread if it has none."""
     try:
         found = _OF_TEXT[kind.facts.family](text, kind)
     except (InvalidOperation, ValueError):
@@ -91,6 +92,8 @@ def as_python(value: Any, kind: Atomic) -> Any:
     """A value of `of_text` in the class of Python that stands for it."""
     if kind.name == "DATE":
         return times.date_of(value)
+    if kind.name == "TIME":
+        return times.clock_of(value)
     if kind.name in TIMES:
         return times.moment_of(value, is_local=kind.name == "TIMESTAMP")
     return value
@@ -162,4 +165,5 @@ _OF_TEXT: dict[Family, Callable[[str, Atomic], Any]] = {
     Family.BINARY: _bytes,
     Family.DATE: lambda text, _: times.days_of(text.strip(_BLANK)),
     Family.TIMESTAMP: _moment,
+    Family.TIME: lambda text, kind: times.millis_of(text.strip(_BLANK), kind.length or 0),
 }

@@ -1,4 +1,4 @@
-"""Texts of dates and times. Years beyond those of Python's `datetime` are dates too."""
+"""Texts of dates, times and times of day. Years that Python's `datetime` lacks are dates too."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ _ZONE = r" ?(Z|UTC|GMT|(?:UTC|GMT)?[+-][0-9]{2}(?::?[0-9]{2})?)"
 _SECOND = rf"([0-9]{{1,2}})(?:\.([0-9]*))?(?:{_ZONE})?"
 _DAY = re.compile(_DATE)
 _MOMENT = re.compile(rf"{_DATE}(?:[ T]([0-9]{{1,2}}):([0-9]{{1,2}})(?::{_SECOND})?)?")
+_CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?)?")
 _ERA = 400, 146_097  # years, and their days
 _MICROS = 86_400_000_000
 _LONGEST = 18 * 60  # minutes of an offset
@@ -47,6 +48,20 @@ def micros_of(text: str, *, is_local: bool) -> int | None:
     return micros if -(1 << 63) < micros < 1 << 63 else None
 
 
+def millis_of(text: str, digits: int) -> int | None:
+    """Milliseconds of the day of `23:59:59.123`; None if it is not a time of day, or has more
+    digits behind the second.
+    """
+    found = _CLOCK.fullmatch(text)
+    if found is None:
+        return None
+    hour, minute, second = (int(part or 0) for part in found.groups()[:3])
+    fraction = (found[4] or "").rstrip("0")
+    if hour > 23 or minute > 59 or second > 59 or len(fraction) > digits:
+        return None
+    return ((hour * 60 + minute) * 60 + second) * 1000 + int(fraction.ljust(3, "0"))
+
+
 def _days(year: int, month: int, day: int) -> int | None:
     years, days = _ERA
     near = 2000 + year % years
@@ -60,6 +75,11 @@ def _minutes(zone: str) -> int:
     digits = re.sub("[^0-9]", "", zone).ljust(4, "0")
     minutes = int(digits[:2]) * 60 + int(digits[2:]) if int(digits[2:]) < 60 else _LONGEST + 1
     return -minutes if "-" in zone else minutes
+
+
+def clock_of(millis: int) -> datetime.time:
+    """The time of day in Python's class."""
+    return (_EPOCH + datetime.timedelta(milliseconds=millis)).time()
 
 
 def date_of(days: int) -> datetime.date | np.datetime64:

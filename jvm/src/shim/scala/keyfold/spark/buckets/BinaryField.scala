@@ -35,6 +35,7 @@ object BinaryField {
       new Fixed(at, row => row.getDecimal(at, d.precision, d.scale).toUnscaledLong)
     case d: DecimalType => new WideDecimal(at, d)
     case TimestampType | TimestampNTZType => new Timestamp(at)
+    case time: TimeType => new Fixed(at, new TimeOfDay(at, time.precision))
     case _: StringType => new Text(at)
     case BinaryType => new Bytes(at)
     case other => throw new IllegalArgumentException(s"a bucket key cannot be of type ${other.sql}")
@@ -42,6 +43,12 @@ object BinaryField {
 
   private trait Word extends Serializable {
     def of(row: InternalRow): Long
+  }
+
+  /** Milliseconds of a day; digits of a second that the column lacks are left out, as where it is stored. */
+  private final class TimeOfDay(at: Int, digits: Int) extends Word {
+    private val nanos = Math.pow(10, 9.0 - digits).toLong
+    override def of(row: InternalRow): Long = row.getLong(at) / nanos * nanos / 1000000L
   }
 
   private final class Fixed(at: Int, word: Word) extends BinaryField(at) {

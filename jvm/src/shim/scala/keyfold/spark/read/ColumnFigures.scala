@@ -40,7 +40,7 @@ object ColumnFigures {
     case ByteType => Byte.box(text.toByte)
     case ShortType => Short.box(text.toShort)
     case IntegerType | DateType => Int.box(text.toInt)
-    case LongType | TimestampType | TimestampNTZType => Long.box(text.toLong)
+    case LongType | TimestampType | TimestampNTZType | _: TimeType => Long.box(text.toLong)
     case FloatType => Float.box(text.toFloat)
     case DoubleType => Double.box(text.toDouble)
     case decimal: DecimalType => Decimal(BigDecimal(text), decimal.precision, decimal.scale)

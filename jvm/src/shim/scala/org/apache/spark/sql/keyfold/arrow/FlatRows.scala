@@ -147,7 +147,7 @@ private object FlatRows {
   private def widthOf(vector: FieldVector): Int = vector match {
     case _: BitVector | _: DecimalVector => Other
     case _: VarCharVector | _: VarBinaryVector => Varying
-    case _: BigIntVector | _: Float8Vector | _: TimeStampVector => 8
+    case _: BigIntVector | _: Float8Vector | _: TimeStampVector | _: TimeNanoVector => 8
     case _: IntVector | _: Float4Vector | _: DateDayVector => 4
     case _: SmallIntVector => 2
     case _: TinyIntVector => 1
