@@ -61,6 +61,14 @@ NESTED: list[tuple[Any, Any, pa.DataType, str]] = [
         pa.struct([("x", pa.int32())]),
         "STRUCT<x: INT>",
     ),
+    (
+        "VARIANT",
+        "variant",
+        pa.struct(
+            [pa.field("value", pa.binary(), False), pa.field("metadata", pa.binary(), False)]
+        ),
+        "VARIANT",
+    ),
 ]
 
 
@@ -102,7 +110,7 @@ def test_synonyms(text: str, same: str) -> None:
     assert paimon_types.to_paimon(paimon_types.from_paimon(text)) == same
 
 
-@pytest.mark.parametrize("text", ["VARIANT", "BLOB", "NOTHING", "INT("])
+@pytest.mark.parametrize("text", ["BLOB", "NOTHING", "INT("])
 def test_paimon_types_without_a_place(text: str) -> None:
     with pytest.raises(NotSupportedError, match="is not supported"):
         paimon_types.from_paimon(text)
@@ -113,7 +121,6 @@ def test_paimon_types_without_a_place(text: str) -> None:
 @pytest.mark.parametrize(
     "spark",
     [
-        "variant",
         "void",
         "interval day to second",
         "string collate UTF8_LCASE",

@@ -51,8 +51,8 @@ ALTER TABLE t CLUSTER BY (w);
 ALTER TABLE t SET LOCATION '/elsewhere';
 -- error: exist
 ALTER TABLE t ADD COLUMN v STRING;
--- error: VARIANT
-ALTER TABLE t ADD COLUMN z VARIANT;
+-- error: INTERVAL
+ALTER TABLE t ADD COLUMN z INTERVAL DAY;
 -- error: column z | it must be nullable, stored rows have no value
 ALTER TABLE t ADD COLUMN z INT NOT NULL;
 -- error: column id | it is part of the primary key or partitioning, which stay

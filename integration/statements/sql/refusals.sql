@@ -1,16 +1,22 @@
 -- What is not supported is refused at CREATE in one sentence that names it.
--- error: v | VARIANT
-CREATE TABLE t (id INT, v VARIANT, PRIMARY KEY (id) NOT ENFORCED);
+-- error: key column v | VARIANT
+CREATE TABLE t (id INT, v VARIANT, PRIMARY KEY (v) NOT ENFORCED);
+-- error: sequence.field | v | VARIANT
+CREATE TABLE t (id INT, v VARIANT, PRIMARY KEY (id) NOT ENFORCED) TBLPROPERTIES ('sequence.field' = 'v');
+-- error: v | max | VARIANT
+CREATE TABLE t (id INT, v VARIANT, PRIMARY KEY (id) NOT ENFORCED)
+TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.v.aggregate-function' = 'max');
+SET spark.sql.timeType.enabled = true;
 -- error: v | TIME(6) | milliseconds
 CREATE TABLE t (id INT, v TIME, PRIMARY KEY (id) NOT ENFORCED);
--- error: v | INTERVAL
+-- error: v | INTERVAL | Paimon has none
 CREATE TABLE t (id INT, v INTERVAL DAY TO SECOND, PRIMARY KEY (id) NOT ENFORCED);
 -- error: v | INTERVAL
 CREATE TABLE t (id INT, v INTERVAL YEAR TO MONTH, PRIMARY KEY (id) NOT ENFORCED);
 -- error: v | collat
 CREATE TABLE t (id INT, v STRING COLLATE UNICODE_CI, PRIMARY KEY (id) NOT ENFORCED);
--- error: v | VARIANT
-CREATE TABLE t (id INT, v ARRAY<STRUCT<deep: VARIANT>>, PRIMARY KEY (id) NOT ENFORCED);
+-- error: v | INTERVAL
+CREATE TABLE t (id INT, v ARRAY<STRUCT<deep: INTERVAL DAY>>, PRIMARY KEY (id) NOT ENFORCED);
 -- error: k | ARRAY
 CREATE TABLE t (k ARRAY<INT>, v INT, PRIMARY KEY (k) NOT ENFORCED);
 -- error: k | STRUCT

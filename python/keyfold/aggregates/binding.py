@@ -152,7 +152,7 @@ def loose(kind: DataType) -> DataType:
             return Array(loose(element))
         case Map(key, value):
             return Map(with_nullability(loose(key), False), loose(value))
-        case Row(fields):
+        case Row(fields, is_variant=False):
             return Row(tuple(replace(field, type=loose(field.type)) for field in fields))
         case Atomic(name="CHAR" | "VARCHAR"):
             return Atomic("STRING")

@@ -20,7 +20,7 @@ def named(whole: DataType, asked: Any) -> DataType:
     of its elements for an array, two such for a map.
     """
     match whole:
-        case Row(fields):
+        case Row(fields, is_variant=False):
             kept = [field for field in fields if field.name in asked]
             return replace(
                 whole, fields=tuple(_with(f, named(f.type, asked[f.name])) for f in kept)

@@ -48,7 +48,7 @@ def check(stored: DataType, target: DataType) -> None:
         case Map(key, value), Map(new_key, new_value):
             check(key, new_key)
             check(value, new_value)
-        case Row(fields), Row(new_fields):
+        case Row(fields), Row(new_fields) if stored.is_variant == target.is_variant:
             known = {field.id: field.type for field in fields}
             for field in new_fields:
                 check(known.get(field.id, field.type), field.type)

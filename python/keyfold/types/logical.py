@@ -60,13 +60,21 @@ class Field:
 
 @dataclass(frozen=True)
 class Row:
-    """ROW (Spark's STRUCT) of named fields."""
+    """ROW (Spark's STRUCT) of named fields. VARIANT is stored as one, of two binaries."""
 
     fields: tuple[Field, ...]
     nullable: bool = True
+    is_variant: bool = False
 
 
 DataType = Atomic | Array | Map | Row
+VARIANT = "VARIANT"
+
+
+def variant(nullable: bool = True) -> Row:
+    """The type VARIANT: Spark's binaries of a value and of the names in it."""
+    binary = Atomic("BYTES", False)
+    return Row((Field(0, "value", binary), Field(1, "metadata", binary)), nullable, True)
 
 
 def with_nullability(data_type: DataType, nullable: bool) -> DataType:
@@ -81,6 +89,8 @@ def describe(data_type: DataType) -> str:
             return f"ARRAY<{describe(element)}>"
         case Map(key, value):
             return f"MAP<{describe(key)}, {describe(value)}>"
+        case Row(is_variant=True):
+            return VARIANT
         case Row(fields):
             return f"STRUCT<{', '.join(f'{f.name}: {describe(f.type)}' for f in fields)}>"
         case Atomic(name=name) if name not in TYPES:  # Spark's VOID
@@ -123,6 +133,8 @@ def assign_ids(data_type: DataType, draw: Callable[[], int]) -> DataType:
             return replace(data_type, element=assign_ids(element, draw))
         case Map(key, value):
             return replace(data_type, key=assign_ids(key, draw), value=assign_ids(value, draw))
+        case Row(is_variant=True):
+            return data_type
         case Row(fields):
             return replace(data_type, fields=tuple(_assign_field(f, draw) for f in fields))
         case Atomic():

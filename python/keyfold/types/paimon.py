@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.types.logical import Array, Atomic, DataType, Field, Map, Row
+from keyfold.types.logical import VARIANT, Array, Atomic, DataType, Field, Map, Row, variant
 from keyfold.types.type_table import MAX_LENGTH, TYPES, Family
 
 _SYNONYM = {"INTEGER": "INT", "DEC": "DECIMAL", "NUMERIC": "DECIMAL"}
@@ -15,7 +15,9 @@ _ATOMIC = re.compile(r"^([A-Z_]+)(?:\((\d+)(?:\s*,\s*(\d+))?\))?( WITH LOCAL TIM
 def from_paimon(json: Any) -> DataType:
     """Parse the JSON of a Paimon schema file (a string, or an object for ARRAY, MAP and ROW)."""
     if isinstance(json, str):
-        return _parse_atomic(json)
+        bare = json.strip().upper()
+        is_variant = bare.split(None, 1)[:1] == [VARIANT]
+        return variant("NOT NULL" not in bare) if is_variant else _parse_atomic(json)
     text = str(json["type"]).upper()
     nullable = "NOT NULL" not in text
     root = text.split()[0]
@@ -65,6 +67,8 @@ def to_paimon(data_type: DataType) -> Any:
             return {"type": "ARRAY" + suffix, "element": to_paimon(element)}
         case Map(key, value):
             return {"type": "MAP" + suffix, "key": to_paimon(key), "value": to_paimon(value)}
+        case Row(is_variant=True):
+            return VARIANT + suffix
         case Row(fields):
             return {"type": "ROW" + suffix, "fields": [_field_json(f) for f in fields]}
         case Atomic():

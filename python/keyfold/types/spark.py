@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from keyfold.errors import NotSupportedError
-from keyfold.types.logical import Array, Atomic, DataType, Field, Map, Row
+from keyfold.types.logical import VARIANT, Array, Atomic, DataType, Field, Map, Row, variant
 from keyfold.types.paimon import checked
 from keyfold.types.type_table import TIMES, TYPES
 
@@ -18,9 +18,10 @@ _ATOMIC = re.compile(r"^(\w+)(?:\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\))?$")
 
 
 def from_spark(json: Any, nullable: bool = True) -> DataType:
-    """Parse Spark's DataType JSON. VARIANT, INTERVAL and collations are refused by name."""
+    """Parse Spark's DataType JSON. INTERVAL and collations are refused by name."""
     if isinstance(json, str):
-        return atomic(json, nullable)
+        is_variant = json.strip().upper() == VARIANT
+        return variant(nullable) if is_variant else atomic(json, nullable)
     kind = json["type"]
     if kind == "array":
         return Array(from_spark(json["elementType"], json["containsNull"]), nullable)
@@ -52,7 +53,8 @@ def atomic(text: str, nullable: bool = True) -> Atomic:
     match = _ATOMIC.match(word)
     root = None if match is None else _SYNONYMS.get(match[1], match[1])
     if match is None or root not in TYPES:
-        raise NotSupportedError(f"type {word} is not supported")
+        why = ": Paimon has none" if word.startswith("INTERVAL") else ""
+        raise NotSupportedError(f"type {word} is not supported{why}")
     length, scale = match[2], match[3]
     if scale is not None and int(scale) < 0:
         raise NotSupportedError(f"type {word} is not supported: the scale is negative")
@@ -78,6 +80,8 @@ def to_spark(data_type: DataType) -> Any:
                 "valueType": to_spark(value),
                 "valueContainsNull": value.nullable,
             }
+        case Row(is_variant=True):
+            return VARIANT.lower()
         case Row(fields):
             return {"type": "struct", "fields": [_to_spark_field(f) for f in fields]}
         case Atomic():

@@ -3,7 +3,7 @@
 import re
 
 from keyfold.errors import NotSupportedError
-from keyfold.types.logical import Array, DataType, Field, Map, Row
+from keyfold.types.logical import VARIANT, Array, DataType, Field, Map, Row, variant
 from keyfold.types.spark import atomic
 
 _NESTED = re.compile(r"^(ARRAY|MAP|STRUCT)\s*<(.*)>$", re.IGNORECASE | re.DOTALL)
@@ -15,7 +15,7 @@ def from_sql(text: str) -> DataType:
     words = text.strip()
     nested = _NESTED.match(words)
     if nested is None:
-        return atomic(words)
+        return variant() if words.upper() == VARIANT else atomic(words)
     parts = split(nested[2])
     match nested[1].upper(), parts:
         case "ARRAY", [element]:

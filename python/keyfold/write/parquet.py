@@ -28,6 +28,7 @@ from keyfold.stores import refusals
 from keyfold.stores.files import Files
 from keyfold.stores.opened import store_of
 from keyfold.types.logical import is_atomic
+from keyfold.types.required import fitted
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, KIND, MARKED_SUFFIX, SEQUENCE, FileMeta
 from keyfold.write.durable import Flush, Flushes
@@ -256,6 +257,8 @@ def _column(table: pa.Table, field: pa.Field, sequence: int | None) -> Any:
             f"column {field.name} is NOT NULL but folding its rows gave {column.null_count} NULLs; "
             "declare the column nullable"
         )
+    if pa.types.is_nested(column.type):  # rows that were moved since they were made are not fitted
+        column = pa.chunked_array([fitted(c, c.type) for c in column.chunks], column.type)
     return column if column.type.equals(field.type) else pc.cast(column, field.type, safe=False)
 
 
