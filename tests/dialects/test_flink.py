@@ -50,6 +50,9 @@ def test_a_documented_statement() -> None:
         ("DEC", "DECIMAL(10,0)"),
         ("NUMERIC(20)", "DECIMAL(20,0)"),
         ("DOUBLE PRECISION", "DOUBLE"),
+        ("TIME", "TIME(0)"),
+        ("TIME(3) WITHOUT TIME ZONE", "TIME(3)"),
+        ("VARIANT", "VARIANT"),
         ("TIMESTAMP", "TIMESTAMP_NTZ"),
         ("TIMESTAMP(3)", "TIMESTAMP_NTZ"),
         ("TIMESTAMP(6) WITHOUT TIME ZONE", "TIMESTAMP_NTZ"),
@@ -93,7 +96,7 @@ def test_clauses(statement: str, made: str) -> None:
     ("statement", "words"),
     [
         (table("k INT, v MULTISET<INT>"), "column v: type MULTISET is not supported"),
-        (table("k INT, v TIME(3)"), "column v: type TIME"),
+        (table("k INT, v INTERVAL DAY"), "column v: type INTERVAL"),
         (table("k INT, v TIMESTAMP(9)"), "column v: type TIMESTAMP(9) is not supported, at most"),
         (table("k INT, v BINARY(5)"), "column v: type BINARY of limited length"),
         (table("k INT, v VARBINARY(5)"), "column v: type VARBINARY of limited length"),

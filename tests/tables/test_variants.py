@@ -33,8 +33,9 @@ def test_values_come_back(tmp_path: Path) -> None:
     assert table.scan(where="last IS NULL").to_arrow()["k"].to_pylist() == [2]
     assert table.scan().schema.field("last").type == to_arrow(variant())
     (path, *_) = sorted(tmp_path.rglob("bucket-0/*.parquet"))
-    leaves = [pq.ParquetFile(path).schema.column(place).path for place in range(12)]
-    assert {"last.value", "last.metadata"} <= set(leaves)
+    schema = pq.ParquetFile(path).schema
+    leaves = {schema.column(place).path for place in range(len(schema))}
+    assert {"last.value", "last.metadata"} <= leaves
 
 
 @pytest.mark.parametrize(

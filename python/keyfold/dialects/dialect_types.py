@@ -40,7 +40,7 @@ _PLAIN = {name: name for name in (*_WHOLE - {"LARGEINT"}, *_REAL, "BOOLEAN", "DA
 # Types without relevant sizes, in Spark's words.
 _DORIS = _PLAIN | dict.fromkeys(_STATES | {"VARBINARY"}, "BINARY")
 _DORIS |= {"LARGEINT": "DECIMAL(38,0)", "DATETIME": "TIMESTAMP_NTZ", "TIMESTAMPTZ": "TIMESTAMP"}
-_FLINK = _PLAIN | {"BYTES": "BINARY"}
+_FLINK = _PLAIN | {"BYTES": "BINARY", "VARIANT": "VARIANT"}
 _SYNONYMS = {
     **dict.fromkeys(("DATEV1", "DATEV2"), "DATE"),
     **dict.fromkeys(("DATETIMEV1", "DATETIMEV2"), "DATETIME"),
@@ -50,7 +50,7 @@ _SYNONYMS = {
     "TEXT": "STRING",
 }
 _FLINK_SYNONYMS = {"INTEGER": "INT", "DEC": "DECIMAL", "NUMERIC": "DECIMAL"}
-_FLINK_LACKS = {"MULTISET", "TIME", "INTERVAL", "RAW", "VARIANT", "NULL", "STRUCTURED"}
+_FLINK_LACKS = {"MULTISET", "INTERVAL", "RAW", "NULL", "STRUCTURED"}
 _MICROS = 6
 _UNLIMITED = 2**31 - 1
 
@@ -139,6 +139,9 @@ def _flink(cursor: Cursor, word: str, root: str) -> str:
         return _text(root, (sizes or [1])[0])
     if root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         return _timestamp(cursor, word, (sizes or [_MICROS])[0])
+    if root == "TIME":
+        cursor.accept("WITHOUT", "TIME", "ZONE")
+        return f"TIME({(sizes or [0])[0]})"
     # VARBINARY without a length is one byte in Flink, but Paimon's documents keep whole sketches in
     # such columns, and Flink lets them.
     if root == "VARBINARY" and sizes in ([], [_UNLIMITED]):

@@ -22,7 +22,7 @@ class Atomic:
 
     @property
     def facts(self) -> TypeFacts:
-        """What the table of types says of it."""
+        """The facts that the table of types has of it."""
         return TYPES[self.name]
 
     def spelled(self, text: str) -> str:
