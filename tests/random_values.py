@@ -42,6 +42,7 @@ ATOMIC: dict[str, pa.DataType] = {
     "STRING": pa.utf8(),
     "BYTES": pa.binary(),
     "DATE": pa.date32(),
+    "TIME(3)": pa.time64("ns"),
     "DECIMAL(5, 2)": pa.decimal128(5, 2),
     "DECIMAL(18, 0)": pa.decimal128(18, 0),
     "DECIMAL(38, 3)": pa.decimal128(38, 3),
@@ -81,12 +82,18 @@ def _timestamp(kind: pa.DataType, random: Random) -> datetime.datetime:
     return moment.replace(tzinfo=datetime.timezone.utc) if kind.tz else moment
 
 
+def _time(_: pa.DataType, random: Random) -> datetime.time:
+    millis = random.choice((0, 1, 999, 43_200_000, 86_399_999))
+    return (EPOCH + datetime.timedelta(milliseconds=millis)).time()
+
+
 _MAKERS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType, Random], Any]], ...] = (
     (types.is_boolean, lambda kind, random: random.random() < 0.5),
     (types.is_integer, _integer),
     (types.is_floating, _float),
     (types.is_decimal, _decimal),
     (types.is_timestamp, _timestamp),
+    (types.is_time, _time),
     (
         types.is_date,
         lambda kind, random: EPOCH.date() + datetime.timedelta(random.randrange(-2, 3)),

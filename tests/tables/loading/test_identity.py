@@ -38,6 +38,8 @@ KINDS = (
     "DATE",
     "TIMESTAMP",
     "TIMESTAMP_NTZ",
+    "TIME(3)",
+    "ARRAY<TIME(3)>",
     "ARRAY<DOUBLE>",
     "ARRAY<MAP<STRING, DATE>>",
     "MAP<BINARY, TIMESTAMP>",
