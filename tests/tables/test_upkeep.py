@@ -57,6 +57,24 @@ def test_compaction(tmp_path: Path) -> None:
             table.compact(**wrong)  # type: ignore[arg-type]
 
 
+def test_files_that_only_change_their_level_are_kept(tmp_path: Path) -> None:
+    """The rows of a compaction have all rows that it left in place, merged or not."""
+    catalog = keyfold.connect(tmp_path, threads=2)
+    options = {"bucket": "1", "write-only": "true", "target-file-size": "1 b"}
+    table = catalog.create_table("t", {"k": "INT", "v": "INT"}, ["k"], options=options)
+    table.upsert([{"k": k, "v": 1} for k in range(50)])
+    (alone,) = table.compact().to_pylist()
+    assert alone["rows_after"] == 50
+    assert all(alone[f"{name}_after"] == alone[f"{name}_before"] for name in ("files", "bytes"))
+    for keys in (range(100, 120), range(200, 220), range(200, 230)):  # the last two overlap
+        table.upsert([{"k": k, "v": 2} for k in keys])
+    (some,) = table.compact().to_pylist()
+    assert (some["files_before"], some["files_after"]) == (3, 2)
+    assert (some["rows_before"], some["rows_after"]) == (70, 50)
+    live = [row for row in table.files().to_pylist() if row["min_key"] != "[0]"]
+    assert sum(row["file_size_in_bytes"] for row in live) == some["bytes_after"]
+
+
 def test_writes_compact_as_in_spark(tmp_path: Path) -> None:
     table = made(tmp_path)
     table.alter(options={"num-sorted-run.compaction-trigger": "3"})

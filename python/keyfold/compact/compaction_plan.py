@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -75,10 +75,13 @@ class CompactionRequest:
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """A step, its tasks, and the amount they read."""
+    """A step, its tasks, and the amount it takes. `moved` is the part of it in files that change
+    their level as they are, as `totals`: nothing reads them.
+    """
 
     step: CompactionStep
     tasks: tuple[Task, ...]
+    moved: Mapping[str, int]
     files: int
     bytes: int
     rows: int
@@ -283,6 +286,7 @@ def _step(
             _names(chunk.upgraded),
         ),
         tuple(tasks) or (Task(base, one.level, ()),),
+        totals(chunk.upgraded),
         **totals(files),
     )
 

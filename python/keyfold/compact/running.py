@@ -67,12 +67,15 @@ def skipped(reason: str | None) -> Row:
 
 
 def row(layout: TableLayout, planned: PlannedStep, outcome: Outcome) -> Row:
-    """A step and what became of it."""
+    """A step and what became of it. Files that changed their level as they are stay in place."""
     before = jobs.described(layout, planned)
+    moved = planned.moved if outcome["outcome"] == "committed" else {}
+    made = {name: outcome.get(name) for name in ("files", "bytes", "rows")}
+    after = {name: n if n is None else n + moved.get(name, 0) for name, n in made.items()}
     return {
         **{name: before[name] for name in ("partition", "bucket", "level")},
-        **{f"{name}_before": before[name] for name in ("files", "bytes", "rows")},
-        **{f"{name}_after": outcome.get(name) for name in ("files", "bytes", "rows")},
+        **{f"{name}_before": before[name] for name in after},
+        **{f"{name}_after": n for name, n in after.items()},
         "snapshot_id": outcome.get("snapshot"),
         "status": outcome["outcome"],
         "message": outcome.get("message"),
