@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from keyfold.tables.rows.conversions.columns import converted
 from keyfold.tables.rows.texts import columns
-from keyfold.tables.rows.texts.atoms import Unread
+from keyfold.tables.rows.texts.atoms import Unread, of_number, of_text
 from keyfold.tables.rows.texts.columns import UnreadAt, column_of
 from keyfold.tables.rows.texts.nested import BrokenJson, of_cell, of_json, parsed
+from keyfold.types.logical import INTEGERS, Atomic
 from keyfold.types.sql import from_sql
 from tests.random_values import same
 from tests.tables.rows.texts.cases import CASES, NARROWER, REFUSED
@@ -24,6 +25,30 @@ def plain(array: pa.Array) -> list[Any]:
     if pa.types.is_date(array.type) or pa.types.is_timestamp(array.type):
         array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
     return array.to_pylist()  # type: ignore[no-any-return]
+
+
+NUMBERS = st.one_of(
+    st.integers(-(1 << 70), 1 << 70),
+    st.sampled_from(
+        [s * (1 << bits) + d for bits in (7, 15, 31, 63) for s in (1, -1) for d in (-1, 0, 1)]
+    ),
+    st.decimals(allow_nan=False, allow_infinity=False),
+    st.floats(allow_nan=False, allow_infinity=False).map(lambda found: Decimal(repr(found))),
+)
+
+
+@given(NUMBERS, st.sampled_from([*INTEGERS, "FLOAT", "DOUBLE"]))
+def test_a_number_of_json_is_the_value_of_its_text(number: int | Decimal, name: str) -> None:
+    """But for whole ones with a point or an exponent, which texts of whole numbers do not have."""
+    kind = Atomic(name, True)
+    is_whole = name in INTEGERS and abs(number) < 10**20 and number == int(number)
+    try:
+        expected = of_text(str(int(number) if is_whole else number), kind)
+    except Unread:
+        with pytest.raises(Unread):
+            of_number(number, kind)
+    else:
+        assert same(of_number(number, kind), expected)
 
 
 PAIR = "STRUCT<x: INT, y: STRING>"
