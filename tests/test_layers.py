@@ -21,7 +21,7 @@ ROWS = (
     ("lookup",),
     ("read",),
     ("group_by",),
-    ("user_functions",),
+    ("user_functions", "lifetime"),
     ("storage", "merge", "predicates", "bridge", "dialects"),
     ("files", "aggregates"),
     ("kernels", "options", "stores"),

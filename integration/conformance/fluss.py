@@ -1,6 +1,6 @@
 """The form of Fluss' cases: options as Fluss spells them, target columns and merge modes."""
 
-from integration.conformance import tables, words
+from integration.conformance import periods, tables, words
 from integration.conformance.case import (
     Case,
     Changelog,
@@ -23,6 +23,7 @@ def is_form(raw: Raw) -> bool:
 
 def read(raw: Raw, layout: str) -> Case:
     """The case; ValueError or KeyError where it has not this form."""
+    raw = periods.as_rows(raw) if "auto_partition" in raw else raw
     with_kind = tables.needs_kinds(raw)
     columns = [*raw["columns"], *([[tables.KIND, "STRING"]] if with_kind else [])]
     options = dict(raw["options"])
@@ -98,8 +99,6 @@ def left_out(raw: Raw) -> str | None:
     options = raw["options"]
     if "auto-increment.fields" in options or "expect_invariants" in raw:
         return "auto-increment"
-    if "auto_partition" in raw or options.get("table.auto-partition.enabled") == "true":
-        return "auto-partitions"
     if any(one.get("insert_if_not_exists") for one in raw.get("lookups") or ()):
         return "lookups that insert"
     return None

@@ -87,6 +87,12 @@ object PaimonJava {
         changed(table, scratch) { writer =>
           buckets.foreach { case (partition, bucket) => writer.compact(partition, bucket, isFull) }
         }
+      case "expire" =>
+        val gone = Option(table.store.newPartitionExpire("expire", table).expire(Long.MaxValue))
+        val answer = json.createObjectNode()
+        val names = answer.putArray("partitions")
+        gone.foreach(_.forEach(one => names.add(one.toString)))
+        answer
       case "history" =>
         val name = request.get("name").asText
         request.get("what").asText match {

@@ -86,6 +86,11 @@ class Paimon:
         options = {"write_only": "false", "batch_scan_mode": "compact"}
         self.ask("compact", table, options, full=full)
 
+    def expire(self, table: Path, **options: str) -> list[str]:
+        """The partitions that expire now by these options."""
+        found: list[str] = self.ask("expire", table, options)["partitions"]
+        return found
+
     def history(self, table: Path, what: str, name: str, at: int | str = "") -> None:
         """A tag of a snapshot, a branch of a tag, a rollback to a tag, or a fast forward."""
         self.ask("history", table, {}, what=what, name=name, at=at)

@@ -110,7 +110,6 @@ def test_paimon_cases_left_out() -> None:
     ("changes", "reason"),
     [
         ({"options": {"auto-increment.fields": "v"}}, "auto-increment"),
-        ({"auto_partition": {}, "expect": None}, "auto-partitions"),
     ],
     ids=str,
 )

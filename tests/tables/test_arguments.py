@@ -41,7 +41,7 @@ ODD: tuple[Any, ...] = (
 )  # fmt: skip
 OF_TABLE = (
     "alter", "scan", "changes", "rollback", "get", "get_many", "prefix", "upsert", "overwrite",
-    "delete", "compact", "rescale", "expire", "remove_orphans",
+    "delete", "compact", "rescale", "expire", "expire_partitions", "remove_orphans",
 )  # fmt: skip
 OF_HELD = ("create", "replace", "rename", "delete", "fast_forward")
 OF_CATALOG = (

@@ -17,7 +17,7 @@ from keyfold.options.parsing import parse
 from keyfold.storage.history import tags, versions
 from keyfold.storage.maintenance.changelogs import Changelogs
 from keyfold.storage.metadata.entries import LiveFile, identifier
-from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.storage.metadata.snapshots import EXPIRED, Snapshot
 from keyfold.storage.table import Table, live_of_snapshot
 from keyfold.stores.snapshot_folder import KEEPING
 
@@ -132,9 +132,9 @@ def _step(table: Table, number: int) -> SnapshotChange | None:
 
 def _touched(table: Table, snapshot: Snapshot) -> list[LiveFile]:
     """The files that a snapshot added to the table or removed from it. Those of a compaction hold
-    the rows that were there before.
+    the rows that were there before, and what goes by its age is not shown.
     """
-    if snapshot.commit_kind not in (APPEND, OVERWRITE):
+    if snapshot.commit_kind not in (APPEND, OVERWRITE) or EXPIRED in (snapshot.properties or {}):
         return []
     with table.reading(snapshot):
         return table.manifests.touched(snapshot)

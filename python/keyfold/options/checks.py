@@ -22,11 +22,13 @@ from keyfold.options.names import FIELD, unknown_option
 from keyfold.options.parsing import parse
 from keyfold.options.values import given, names, shown
 from keyfold.types import logical
+from keyfold.types.java_times import pattern
 from keyfold.wire.layout import TableLayout
 
 # Paimon's words for the columns that an option names.
 _NAMED = {"sequence.field": "Sequence field", "rowkind.field": "Rowkind field"}
 _CHANGELOG = ("changelog", "full-compaction.delta-commits", "lookup-wait", "snapshot.")
+_PARTITIONS = ("partition.expiration-time", "partition.timestamp-", "table.auto-partition.")
 _VERSIONS = ("INT", "BIGINT", "TIMESTAMP", "TIMESTAMP_LTZ")
 
 
@@ -48,6 +50,7 @@ def check_create(layout: TableLayout) -> None:
     _check_columns(layout, options)
     _check_retention(layout, options)
     _check_tags(layout, options)
+    _check_partitions(layout, options)
     check_changelog(layout, options)
 
 
@@ -75,6 +78,10 @@ def check_change(before: TableLayout, after: TableLayout) -> None:
         _check_retention(after, options)
     if _of_tags(options) != _of_tags(old):
         _check_tags(after, options)
+    if any(
+        name.startswith(_PARTITIONS) for name, _ in after.options.items() - before.options.items()
+    ):
+        _check_partitions(after, options)
     if any(
         name.startswith(_CHANGELOG) for name, _ in after.options.items() - before.options.items()
     ):
@@ -109,6 +116,31 @@ def _check_tags(layout: TableLayout, options: TableOptions) -> None:
         raise TableError(
             f"option tag.creation-delay of table {layout.name}: expected less than the period of "
             f"automatic tags ({options.tag_period}), found {options.tag_delay:g} s"
+        )
+
+
+def _check_partitions(layout: TableLayout, options: TableOptions) -> None:
+    """Raises TableError if partitions are to go by their age and the table has none, or it is not
+    said which of their columns names the period.
+    """
+    expires = options.partition_seconds is not None
+    if not layout.partition_keys and (expires or options.auto_partitions):
+        name = "partition.expiration-time" if expires else "table.auto-partition.enabled"
+        raise TableError(f"table {layout.name}: Can not set {name} for non-partitioned table.")
+    if (form := options.partition_formatter) is not None:
+        given(f"option partition.timestamp-formatter of table {layout.name}", form, pattern)
+    if not options.auto_partitions:
+        return
+    key, named = options.auto_partition_key, ", ".join(layout.partition_keys)
+    if key is None and len(layout.partition_keys) > 1:
+        raise TableError(
+            f"table {layout.name}: table.auto-partition.key is not set; expected the partition "
+            f"column that names the period, one of {named}"
+        )
+    if key is not None and key.lower() not in map(str.lower, layout.partition_keys):
+        raise TableError(
+            f"table {layout.name}: table.auto-partition.key is {shown(key)}, expected a partition "
+            f"column, one of {named}"
         )
 
 

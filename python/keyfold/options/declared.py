@@ -20,9 +20,11 @@ from keyfold.options.values import (  # fmt: skip
     lower,
     names,
     one_of,
+    period_form,
     ratio,
     whole,
     word,
+    zone_name,
 )
 
 T = TypeVar("T")
@@ -80,6 +82,11 @@ class TableOptions:
     def orders_records(self) -> bool:
         """Whether the last record stays, and a `sequence.field` says which is the last."""
         return self.engine.is_default and bool(self.sequence_fields)
+
+    @property
+    def expires_partitions(self) -> bool:
+        """Whether partitions go by their age."""
+        return self.partition_seconds is not None or self.auto_partitions
 
     # fmt: off
     merge_engine = Option("merge-engine", lower, None, "How rows of one key fold.",
@@ -245,6 +252,42 @@ class TableOptions:
         "Snapshots whose changes are kept at most; as snapshots when not named.")
     changelog_seconds = Option("changelog.time-retained", optional(duration), None,
         "How long changes are kept; as snapshots when not named.")
+    partition_seconds = Option("partition.expiration-time", optional(duration), None,
+        "Age at which partitions go; they stay when not named.")
+    partition_check_seconds = Option("partition.expiration-check-interval", duration, "1 h",
+        "How often commits of a process look for partitions that are too old.")
+    partition_check_last = Option("end-input.check-partition-expire", boolean, "false",
+        "Whether each commit of a batch job looks for them.")
+    partition_strategy = Option("partition.expiration-strategy",
+        one_of("values-time", "update-time"), "values-time",
+        "Whether a partition's age is that of its values, or that of its last write.")
+    partition_formatter = Option("partition.timestamp-formatter", optional(str), None,
+        "Pattern of Java by which a text is a time, as yyyyMMdd; yyyy-MM-dd, with HH:mm:ss after a "
+        "blank or without, when not named.")
+    partition_pattern = Option("partition.timestamp-pattern", optional(str.strip), None,
+        "The text of a partition's time, as $dt $hour:00:00; its first value when not named.")
+    partitions_at_once = Option("partition.expiration-max-num", whole(1), "100",
+        "Partitions that go at once at most.")
+    partitions_of_batch = Option("partition.expiration-batch-size", optional(whole(1)), None,
+        "Partitions that go in one commit at most.")
+    partition_changes = Option("keyfold.partition.expiration-changes", boolean, "false",
+        "Whether changes and streams show rows that go with their partition as deleted.")
+    old_writes = Option("keyfold.partition.old-writes",
+        optional(one_of("accept", "refuse", "drop")), None,
+        "What becomes of rows written into a partition whose values are too old; auto-partitions "
+        "refuse them when not named, others accept them.")
+    auto_partitions = Option("table.auto-partition.enabled", boolean, "false",
+        "Fluss': only the partitions of the last periods are kept; none is made ahead.")
+    auto_partition_key = Option("table.auto-partition.key", optional(word), None,
+        "Fluss': the partition column that says the period.", names_columns=True)
+    auto_partition_unit = Option("table.auto-partition.time-unit",
+        one_of("hour", "day", "month", "quarter", "year"), "day", "Fluss': the period.")
+    auto_partition_format = Option("table.auto-partition.time-format", optional(period_form), None,
+        "Fluss': form of the periods; yyyyMMddHH, yyyyMMdd, yyyyMM, yyyyQ or yyyy when not named.")
+    auto_partition_retention = Option("table.auto-partition.num-retention", whole(-1 << 31), "7",
+        "Fluss': periods before this one that are kept; all if it is negative.")
+    auto_partition_zone = Option("table.auto-partition.time-zone", optional(zone_name), None,
+        "Fluss': the zone of the clock; that of the process when not named.")
     changelog_image = Option("table.changelog.image", one_of("full", "wal"), "full",
         "Fluss': whether an update shows the row before it, by a producer that compares.",
         changes="never")
@@ -264,6 +307,8 @@ TEXTS: tuple[Option[Any], ...] = (
     KEY_NULLABLE,
     Option("partition.legacy-name", boolean, "true",
         "Spell partition directories as Java prints the stored value.", changes="while empty"),
+    Option("table.auto-partition.num-precreate", whole(0), "2",
+        "Fluss': accepted, and without effect: rows make their partitions."),
     _fixed("type", "table", "Kind of table.", changes="never", required_to="read or write"),
     _fixed("file.format", "parquet", "Format of data files.", changes="never",
         required_to="read or write"),

@@ -25,9 +25,7 @@ _VERSIONED = "versioned"
 # Names of Fluss that concern its servers, its log or its lake.
 _NAMES = """
 auto-increment.fields table.auto-increment.cache-size table.auto-inc.batch-size
-table.auto-partition.enabled table.auto-partition.key table.auto-partition.num-precreate
-table.auto-partition.num-retention table.auto-partition.time-format
-table.auto-partition.time-unit table.auto-partition.time-zone table.datalake.auto-compaction
+table.datalake.auto-compaction
 table.datalake.auto-expire-snapshot table.datalake.enabled table.datalake.format
 table.datalake.freshness table.datalake.historical-partition.enabled table.kv.format
 table.kv.format-version table.kv.standby-replica.enabled table.log.arrow.compression.type

@@ -3,6 +3,7 @@
 Sizes have units of 1024, durations are in seconds; Paimon spells both so.
 """
 
+import contextlib
 import datetime
 import re
 import zoneinfo
@@ -150,13 +151,31 @@ def moment(text: str, zone: str) -> int:
         time = datetime.datetime.fromisoformat(text)
     except ValueError:
         raise ValueError("a time such as 2026-01-31 12:00:00, or milliseconds since 1970") from None
-    aware = time if time.tzinfo else time.replace(tzinfo=_zone(zone))
+    aware = time if time.tzinfo else time.replace(tzinfo=time_zone(zone))
     since = aware - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     return since // datetime.timedelta(microseconds=1)
 
 
-def _zone(name: str) -> datetime.tzinfo | None:
+def time_zone(name: str) -> datetime.tzinfo | None:
     """A zone by its name or as an offset."""
     if name[0] in "+-":
         return datetime.datetime.fromisoformat(f"2000-01-01T00:00{name}").tzinfo
     return datetime.timezone.utc if name == "Z" else zoneinfo.ZoneInfo(name)
+
+
+def zone_name(text: str) -> str:
+    """The name of a zone, or an offset such as +08:00."""
+    with contextlib.suppress(ValueError, zoneinfo.ZoneInfoNotFoundError, IndexError, OSError):
+        time_zone(text.strip())
+        return text.strip()
+    raise ValueError("a time zone such as UTC, Europe/Berlin or +08:00")
+
+
+_PERIODS = re.compile(r"yyyy[^A-Za-z0-9]*(Q|MM([^A-Za-z0-9]*dd([^A-Za-z0-9]*HH)?)?)?[^A-Za-z0-9]*")
+
+
+def period_form(text: str) -> str:
+    """A form of periods whose texts are in the order of time."""
+    if _PERIODS.fullmatch(text) is None:
+        raise ValueError("a form such as yyyyMMdd or yyyy-MM-dd, the longest period first")
+    return text

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -11,19 +10,16 @@ import pyarrow as pa
 
 from keyfold.errors import TableError
 from keyfold.lookup.warm import Warm
-from keyfold.procedures.compact import COMPACT
-from keyfold.procedures.expiry import EXPIRE_SNAPSHOTS
-from keyfold.procedures.rescale import RESCALE
-from keyfold.tables import calls, column_definitions, deletes, time_travel, writes
+from keyfold.tables import column_definitions, deletes, time_travel, writes
 from keyfold.tables.change_scan import Changes, Version, changes
 from keyfold.tables.column_definitions import Schema
-from keyfold.tables.described import Described
 from keyfold.tables.doors import doors
 from keyfold.tables.rows import keys
 from keyfold.tables.rows.incoming import incoming
 from keyfold.tables.rows.row_kinds import with_kinds
 from keyfold.tables.scan import Scan, scan
 from keyfold.tables.time_travel import Branches, Tags
+from keyfold.tables.upkeep import Upkeep
 from keyfold.tables.where.condition import Where, partition_filters
 from keyfold.wire.layout import BRANCH_MARK
 from keyfold.write.overwritten import truncated
@@ -32,7 +28,7 @@ Answer = TypeVar("Answer")
 
 
 @doors(lambda table: f"table {table.name}")
-class Table(Described):
+class Table(Upkeep):
     """A table by its name or path. Each call sees its newest schema and snapshot.
 
     It can be pickled, shared by threads, and used by processes that were forked or spawned.
@@ -231,14 +227,6 @@ class Table(Described):
 
     # ---- write ----
 
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """Its block changes the table, and all look-ups of this connection see that afterwards."""
-        try:
-            yield
-        finally:
-            self._session.lookups.changed((self._namespace, self._name))
-
     def upsert(
         self,
         data: Any,
@@ -323,73 +311,3 @@ class Table(Described):
             table = self._load()
             table.check_writable()
             return truncated(table)
-
-    # ---- keep in order ----
-
-    def compact(
-        self,
-        strategy: str = "full",
-        *,
-        partitions: str | None = None,
-        where: Where = None,
-        max_bytes: int | None = None,
-        options: Mapping[str, str] | None = None,
-    ) -> pa.Table:
-        """Merge files, as `CALL sys.compact` does; a row for each step, with what became of it.
-
-        Args:
-            strategy: `full` merges all files of a bucket, `minor` those that are worth it.
-            partitions: Those to take, `"day=1,hour=2;day=3"`; `where` is a condition on them.
-            max_bytes: The most bytes to read.
-            options: Options of the table for this call.
-        """
-        rows = calls.rows(
-            self._session,
-            self._load,
-            COMPACT,
-            compact_strategy=strategy,
-            partitions=partitions,
-            where=partition_filters(self._layout, where),
-            max_bytes=max_bytes,
-            options=options,
-        )
-        return calls.table_of(COMPACT, [row for row in rows if row["status"] != "skipped"])
-
-    def rescale(self, buckets: int) -> dict[str, Any]:
-        """Give the table another number of buckets, in one commit: its snapshot, files, bytes and
-        rows. Raises ConflictError, with nothing changed, if another job committed meanwhile.
-        """
-        (row,) = calls.rows(self._session, self._load, RESCALE, buckets=buckets)
-        told = {name: row[f"{name}_after"] for name in ("buckets", "files", "bytes", "rows")}
-        return {"snapshot": row["snapshot_id"]} | told
-
-    def expire(
-        self,
-        *,
-        older_than: datetime | str | None = None,
-        retain_max: int | None = None,
-        retain_min: int | None = None,
-        max_deletes: int | None = None,
-        options: Mapping[str, str] | None = None,
-    ) -> int:
-        """Remove snapshots that may go, by the table's options or these; returns how many did."""
-        (row,) = calls.rows(
-            self._session,
-            self._load,
-            EXPIRE_SNAPSHOTS,
-            older_than=calls.millis(self.name, older_than),
-            retain_max=retain_max,
-            retain_min=retain_min,
-            max_deletes=max_deletes,
-            options=options,
-        )
-        return int(row["deleted_snapshots_count"])
-
-    def remove_orphans(
-        self, *, older_than: datetime | str | None = None, dry_run: bool = False
-    ) -> pa.Table:
-        """Remove, or with `dry_run` list, files that nothing refers to: path and bytes of each."""
-        millis = calls.millis(self.name, older_than)
-        with self._session.working():
-            called = calls.call(self._session, self._load)
-            return calls.orphans(called, millis, dry_run=dry_run)

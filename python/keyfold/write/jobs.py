@@ -36,6 +36,7 @@ from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
 from keyfold.write.changelog import writes_input
+from keyfold.write.expired_partitions import before_commit, expire_due
 from keyfold.write.job import Job
 from keyfold.write.overwritten import truncated, with_changelog
 from keyfold.write.renumber import renumber
@@ -177,9 +178,11 @@ def publish(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) ->
     """Publish the job's files as one snapshot; returns its id, None if nothing changed. Files of an
     epoch that the table has already are gone then.
 
-    After an error the caller abandons the job; files that this commit made instead are gone.
+    After an error the caller abandons the job; files that this commit made instead are gone. So
+    are files of partitions that are too old, if the table drops what is written there.
     """
     once, rewritten = _committing(table, spec, messages), list[CommitMessage]()
+    given, (messages, looks) = messages, before_commit(table, spec, messages)
     try:
         found = once(spec, messages)
         if isinstance(found, Late):
@@ -197,7 +200,12 @@ def publish(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) ->
     assert not isinstance(found, Late)
     if found is None:
         abandon(table, spec, rewritten or messages)
-    return followed(table, found)
+    if len(messages) < len(given):
+        Job(spec.layout, [one for one in given if one not in messages]).remove()
+    published = followed(table, found)
+    if published is not None and looks:
+        expire_due(replace(table, snapshot_id=published))
+    return published
 
 
 def _committing(

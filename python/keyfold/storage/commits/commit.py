@@ -41,7 +41,7 @@ from keyfold.storage.metadata.entries import (
     rewritten,
     stamped,
 )
-from keyfold.storage.metadata.snapshots import STATEMENT, Snapshot
+from keyfold.storage.metadata.snapshots import EXPIRED, STATEMENT, Snapshot
 from keyfold.storage.metadata.table_statistics import TableStatistics
 from keyfold.storage.table import Table, live_of_snapshot
 from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
@@ -114,6 +114,8 @@ class Change:
     merges_manifests: bool = False
     changelog: Changelog | None = None  # of an overwrite; None: none is written
     statement: str | None = None  # what changed rows, and how many
+    choose: Callable[[Sequence[LiveFile]], Replaced] | None = None  # partitions, of live files
+    is_silent: bool = False  # changes show nothing of it
 
 
 def append(
@@ -163,6 +165,20 @@ def truncate(
     for `overwrite`.
     """
     return _commit(table, _overwriting(str(uuid.uuid4()), (), partitions, changelog))
+
+
+def expire(
+    table: Table,
+    choose: Callable[[Sequence[LiveFile]], Replaced],
+    changelog: Changelog | None = None,
+    *,
+    is_silent: bool = True,
+) -> Answer:
+    """Remove the partitions that are chosen of the files which are live then; None if there are
+    none. If it `is_silent`, changes show nothing of it. NeedsChangelog as for `overwrite`.
+    """
+    change = Change(str(uuid.uuid4()), OVERWRITE, choose=choose, is_silent=is_silent)
+    return _commit(table, replace(change, changelog=changelog))
 
 
 def _overwriting(
@@ -267,6 +283,8 @@ def _tried(table: Table, change: Change) -> Answer:
                 properties = {**carried(table, known, change.epoch)}
                 if change.statement is not None:
                     properties[STATEMENT] = change.statement
+                if change.is_silent:
+                    properties[EXPIRED] = "partitions"
                 merges = change.merges_manifests
                 by = CommitInfo(change.job, change.kind, change.statistics, properties, merges)
                 published = attempt(table, by, base, entries, location)
@@ -284,6 +302,9 @@ def _plan(
     live = () if base is None else live_of_snapshot(table.manifests, base)
     if change.compactions:
         return change, fitting(table, change.compactions, live, change.conflicts)
+    if change.choose is not None:
+        chosen = change.choose(live)
+        change = replace(change, replaced=lambda f: chosen(f.partition), partitions=chosen)
     kept = [file for file in live if not (change.replaced and change.replaced(file))]
     check_rewritten(table, change.rewrites, live)
     if change.buckets is not None:

@@ -27,6 +27,7 @@ from keyfold.stores.snapshot_folder import HINTS, SNAPSHOT_NAME, SnapshotFolder
 
 _LOOKS = 100
 STATEMENT = "keyfold.statement"  # a property: the statement that changed rows, and how many
+EXPIRED = "keyfold.expired"  # a property: what went by its age, which is no change of rows
 # A property: the first of the snapshots up to this one whose times never go back.
 IN_ORDER = "keyfold.in-order-from"
 BATCH_COMMIT_IDENTIFIER = (1 << 63) - 1  # no stream counts these commits
