@@ -50,8 +50,9 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["KEYFOLD_TEST_SEED"] = str(seed)  # that of pytest-xdist's processes too
     if config.getoption("hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(seed)
-    of_main = getattr(config, "workerinput", {}).get(KEPT)
-    config.stash[SECONDS] = config.cache.get(KEPT, {}) if of_main is None else of_main
+    of_main, cache = getattr(config, "workerinput", {}).get(KEPT), getattr(config, "cache", None)
+    of_last = {} if cache is None else cache.get(KEPT, {})  # no:cacheprovider
+    config.stash[SECONDS] = of_last if of_main is None else of_main
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -82,7 +83,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for file, taken in seconds.most_common():
         terminalreporter.write_line(f"{taken:7.1f}  {file}")
     config = terminalreporter.config
-    config.cache.set(KEPT, config.stash[SECONDS] | seconds)
+    if getattr(config, "cache", None) is not None:
+        config.cache.set(KEPT, config.stash[SECONDS] | seconds)
 
 
 @pytest.fixture(scope="session")
