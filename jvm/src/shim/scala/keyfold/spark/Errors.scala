@@ -5,7 +5,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 import java.util.concurrent.TimeUnit
 
-/** Both sides: what is shown of a failure, and the end of what a Python process wrote to its standard error. */
+/** Both sides: a failure in words, and the end of what a Python process wrote to its standard error. */
 object Errors {
   /** A failure for a line of a log or a row of a result: without traceback. */
   def sentence(failure: Throwable): String = failure match {
@@ -30,7 +30,7 @@ object Errors {
     } finally opened.close()
   }
 
-  /** The same for a worker that died: the fork server adds how it ended within a moment. */
+  /** The last lines of a worker that died: the fork server adds how it ended within a moment. */
   def ofWorker(file: Path): String = {
     val giveUp = System.nanoTime + FateWaitMillis * 1000000
     while (!hasFate(file) && System.nanoTime < giveUp) Thread.sleep(20)

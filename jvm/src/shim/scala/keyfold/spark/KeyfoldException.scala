@@ -11,7 +11,7 @@ class KeyfoldException(val kind: String, message: String, cause: Throwable = nul
   /** The message alone, without Python's cause and traceback. */
   val sentence: String = message
 
-  /** The same failure, with the keys of its group in place of the number. */
+  /** This failure, with the keys of its group in place of the number. */
   def about(keys: String): KeyfoldException = {
     val named = group.fold(message)(failed => message.replaceFirst(s"group ${failed.number}\\b", Matcher.quoteReplacement(keys)))
     new KeyfoldException(kind, named, this, details)

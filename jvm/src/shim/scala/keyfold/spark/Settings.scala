@@ -79,7 +79,7 @@ object Settings {
     Map("modules" -> get("spark.keyfold.modules"), "registered" -> registered.toMap)
   }
 
-  /** Driver side: what is set for Hadoop's S3 file system, where a catalog's own options are silent. */
+  /** Driver side: the settings of Hadoop's S3 file system, which count where a catalog's own options are silent. */
   def objectStore: Map[String, String] =
     HadoopS3.flatMap(name => get(s"spark.hadoop.$name").map(name -> _)).toMap
 

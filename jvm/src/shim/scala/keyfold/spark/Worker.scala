@@ -38,7 +38,7 @@ final class Worker(channel: SocketChannel, val pid: Long, errors: Path, val repe
       case failure: IOException if !closed => throw died(failure)
     }
 
-  /** The same for what only sends: a worker that ended may have said why, and that counts. */
+  /** Runs an exchange that only sends: a worker that ended may have said why, and that counts. */
   def heard[T](sending: => T): T =
     alive {
       try sending

@@ -19,7 +19,7 @@ object BucketFunction extends UnboundFunction {
   }
 }
 
-/** Both sides: the same for one row. Equal names mean equal buckets, so the type is part of the name. */
+/** Both sides: the bucket of one row. Equal names mean equal buckets, so the type is part of the name. */
 final class BucketOfValue(key: DataType) extends ScalarFunction[Int] {
   private val hash = new BucketHash(Array(key), 1)
 

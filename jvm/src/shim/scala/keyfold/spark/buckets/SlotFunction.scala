@@ -39,7 +39,7 @@ object SlotFunction {
   def named(name: String): Option[SlotFunction] = Seq(ofKeys, ofNullableKeys).find(_.name == name)
 }
 
-/** Executor side: the same for one row. */
+/** Executor side: the slot of one row. */
 abstract class Slot(keys: DataType*) extends ScalarFunction[Int] {
   @transient private var ofTask: Array[Int] = _
 
@@ -84,13 +84,13 @@ final class SlotOfLong extends Slot(LongType) {
     slot(tasks, BucketHash.bucket(BucketHash.ofWord(key), buckets))
 }
 
-/** Executor side: the same for INT. */
+/** Executor side: the slot where one INT is the whole bucket key. */
 final class SlotOfInt extends Slot(IntegerType) {
   def invoke(tasks: Int, buckets: Int, @unused keys: Int, key: Int): Int =
     slot(tasks, BucketHash.bucket(BucketHash.ofWord(key & 0xffffffffL), buckets))
 }
 
-/** Executor side: the same for STRING, CHAR and VARCHAR. */
+/** Executor side: the slot where one STRING, CHAR or VARCHAR is the whole bucket key. */
 final class SlotOfText(text: StringType) extends Slot(text) {
   def invoke(tasks: Int, buckets: Int, @unused keys: Int, key: UTF8String): Int =
     slot(tasks, BucketHash.bucket(BucketHash.ofText(key), buckets))

@@ -9,16 +9,16 @@ object Slots {
   private val MostTasksPerCore = 8
   private val TasksPerCoreOfPartitions = 4
 
-  /** Driver side: how many tasks write. One a bucket, so that no core is idle while another has two
-    * to write (16 tasks on 2 cores took as long as 2); with very many buckets some a task. With
-    * partitions, whose number is not known here, a few tasks a core.
+  /** Driver side: how many tasks write. One per bucket, so that no core is idle while another has two
+    * to write (16 tasks on 2 cores took as long as 2); with very many buckets some per task. With
+    * partitions, whose number is not known here, a few tasks per core.
     */
   def tasks(buckets: Int, isPartitioned: Boolean): Int = {
     val cores = Settings.cores
     if (isPartitioned) cores * TasksPerCoreOfPartitions else Math.min(buckets, cores * MostTasksPerCore)
   }
 
-  /** For each task the int that Spark's hash partitioning over `tasks` sends to it. */
+  /** The int for each task that Spark's hash partitioning over `tasks` sends to it. */
   def keys(tasks: Int): Array[Int] = {
     val found = Array.fill(tasks)(-1)
     var missing = tasks

@@ -5,7 +5,7 @@ import keyfold.spark.questions.Columns
 import org.apache.spark.sql.connector.catalog.TableInfo
 import org.apache.spark.sql.connector.catalog.constraints.PrimaryKey
 
-/** Driver side: CREATE TABLE as Spark has parsed it, for create_table and stage_table; Python decides what it allows. */
+/** Driver side: CREATE TABLE as Spark has parsed it. Python decides whether a table can be so. */
 object NewTable {
   def fields(info: TableInfo): Seq[(String, Any)] = Seq(
     "columns" -> info.columns.map(Columns.toJson),

@@ -9,7 +9,7 @@ import org.apache.spark.sql.connector.catalog.TableChange._
 import org.apache.spark.sql.connector.expressions.Literal
 import org.apache.spark.sql.keyfold.Refusal
 
-/** Driver side: what ALTER TABLE asks for, one object a change; Python decides what it allows. */
+/** Driver side: the changes of ALTER TABLE, one object per change; Python decides what it allows. */
 object TableChanges {
   def toJson(change: TableChange): ObjectNode = change match {
     case set: SetProperty => Json.obj("change" -> "set_property", "key" -> set.property, "value" -> set.value)

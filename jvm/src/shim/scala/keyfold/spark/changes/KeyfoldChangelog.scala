@@ -28,7 +28,7 @@ final case class KeyfoldChangelog(table: KeyfoldTable) extends Changelog {
 }
 
 object KeyfoldChangelog {
-  /** What the clause asks for, in Python's words. */
+  /** The range and the form of changes that the clause asks for, in Python's words. */
   def asked(context: ChangelogContext): Seq[(String, Any)] = Seq(
     "range" -> range(context),
     "net" -> (context.deduplicationMode == DeduplicationMode.NET_CHANGES),

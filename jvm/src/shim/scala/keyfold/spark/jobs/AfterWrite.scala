@@ -18,7 +18,7 @@ object AfterWrite {
   /** `committed` is Python's answer to commit_write: it touched nothing where nothing is to be compacted. */
   def compact(table: KeyfoldTable, committed: JsonNode): Unit = run(table, committed, apart = false)
 
-  /** The same for an epoch of a stream: Python may go on with it while the next epochs are written. */
+  /** Compacts after an epoch of a stream: Python may go on with it while the next epochs are written. */
   def compactLater(table: KeyfoldTable, committed: JsonNode): Unit = run(table, committed, apart = true)
 
   private def run(table: KeyfoldTable, committed: JsonNode, apart: Boolean): Unit =

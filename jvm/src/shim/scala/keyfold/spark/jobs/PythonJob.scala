@@ -37,7 +37,7 @@ final class PythonJob(table: KeyfoldTable, talk: Talk) {
 
   private def reply(): Unit = talk.request.foreach(request => talk.reply(done(request): _*))
 
-  /** What ended the Spark job is thrown, not what Python says of it. */
+  /** Throws what ended the Spark job, not what Python says of it. */
   private def closing(isOver: => Boolean)(work: => Unit): Unit = {
     var isLeft = true
     try {

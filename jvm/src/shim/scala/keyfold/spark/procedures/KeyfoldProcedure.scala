@@ -76,7 +76,7 @@ final class KeyfoldProcedure(declaration: JsonNode, catalog: KeyfoldCatalog) ext
     JavaList.of[Scan](ProcedureResult(result, Json.items(rows))).iterator
   }
 
-  /** As predicates; false where Spark sees that none satisfies it. */
+  /** A condition as predicates; false if Spark sees that no partition satisfies it. */
   private def condition(table: KeyfoldTable, text: String): Any =
     PartitionCondition(SparkSession.active, table, text).getOrElse(false)
 
@@ -105,7 +105,7 @@ final class Arguments(parameters: Seq[ProcedureParameter], row: InternalRow) {
   /** None for an empty text, too. */
   def text(name: String): Option[String] = of(name)(row.getUTF8String(_).toString).filter(_.nonEmpty)
 
-  /** As Python takes it: a TIMESTAMP in milliseconds. */
+  /** The value as Python takes it: a TIMESTAMP in milliseconds. */
   def value(name: String): Option[Any] = parameters(places(name)).dataType match {
     case IntegerType => of(name)(row.getInt)
     case LongType => of(name)(row.getLong)

@@ -32,7 +32,7 @@ object Driver {
     }
   }
 
-  /** The same where rows follow: an answer, an Arrow stream that `read` reads to its end, an answer. */
+  /** Asks a question that rows follow: an answer, an Arrow stream that `read` reads to its end, an answer. */
   def rows[T](question: JsonNode)(read: ReadableByteChannel => T): T = exchange(_ => ()) { worker =>
     worker.ask(question): Unit
     val found = worker.alive(read(worker.in))

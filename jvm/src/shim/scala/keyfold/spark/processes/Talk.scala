@@ -9,7 +9,7 @@ import keyfold.spark.{Json, KeyfoldException}
 final class Talk private[processes] (lease: Lease, question: JsonNode) {
   private var heard = hear(lease.worker.ask(question))
 
-  /** What Python asks for, None at the end. */
+  /** The request that Python waits for, None at the end. */
   def request: Option[JsonNode] = if (heard.has("request")) Some(heard) else None
 
   /** The answer to the question. */

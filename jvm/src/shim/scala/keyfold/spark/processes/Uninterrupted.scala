@@ -1,7 +1,7 @@
 package keyfold.spark.processes
 
-/** Driver side: what has to be done though the thread was interrupted (a cancelled statement deletes its files):
-  * a channel closes under a thread that is. The interrupt is put back afterwards.
+/** Driver side: runs work that has to be done though the thread was interrupted (a cancelled statement deletes its
+  * files): a channel closes under a thread that is. The interrupt is put back afterwards.
   */
 object Uninterrupted {
   def apply[T](work: => T): T = {

@@ -17,7 +17,7 @@ final class WorkerPool(role: String) {
   /** An idle worker of the server that runs now, else a new one. */
   def take(): Lease = take((_: SocketChannel) => ())
 
-  /** The same for a task: the worker is closed when the task is killed or ends before it is back, and no
+  /** A worker for a task: it is closed when the task is killed or ends before it is back, and no
     * longer waited for when it is killed.
     */
   def take(task: TaskContext): Lease = {

@@ -47,7 +47,7 @@ final class CatalogQuestions(val name: String, options: Map[String, String]) ext
 
   private def json(ident: Identifier): JsonNode = Json.obj("namespace" -> ident.namespace, "table" -> ident.name)
 
-  /** The default namespace is made when it is first missed. */
+  /** Asks; creates the default namespace on first use. */
   private def askAbout(namespace: Array[String], table: Identifier, made: Identifier, question: String,
       fields: Seq[(String, Any)]): JsonNode = {
     def asked(): JsonNode =

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.Json
 import org.apache.spark.sql.connector.catalog.Column
 
-/** Driver side: what Python says of a table at one schema and one snapshot; `handle` is Python's own. */
+/** Driver side: Python's description of a table at one schema and one snapshot; `handle` is Python's own. */
 final case class Description(json: JsonNode) {
   val name: String = json.get("name").asText
   val id: String = json.path("id").asText
@@ -34,7 +34,7 @@ final case class Description(json: JsonNode) {
     */
   val storedKeys: Map[String, String] = Json.texts(json.get("stored_keys"))
 
-  /** The same of sequence fields, which a DELETE or UPDATE brings along. */
+  /** The sequence fields by the metadata columns with their stored values, which a DELETE or UPDATE brings along. */
   val storedSequences: Map[String, String] = Json.texts(json.get("stored_sequences"))
   val storedColumns: Map[String, String] = storedKeys ++ storedSequences
 

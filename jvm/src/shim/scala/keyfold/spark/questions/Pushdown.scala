@@ -6,7 +6,7 @@ import org.apache.spark.sql.connector.expressions.{Expression, Literal, NamedRef
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructField, StructType}
 
-/** Driver side: what Python says that scans of a table do in Spark's place. */
+/** Driver side: the conditions and functions that scans of a table take over from Spark, as Python says. */
 final case class Pushdown(columns: Set[String], operators: Set[String], nested: Set[String],
     folds: Folds) {
 

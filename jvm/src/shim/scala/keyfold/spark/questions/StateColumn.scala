@@ -5,11 +5,11 @@ import keyfold.spark.Json
 import org.apache.spark.sql.connector.catalog.Column
 import org.apache.spark.sql.types.Metadata
 
-/** Driver side: a column of aggregate states, of which its metadata tells: to everybody else it is BINARY. */
+/** Driver side: a column of aggregate states, as its metadata says: to everybody else it is BINARY. */
 final case class StateColumn(signature: String, declared: String, required: Seq[Boolean])
 
 object StateColumn {
-  /** What any attribute of states has in its metadata. */
+  /** The key of the signature in the metadata of any attribute of states. */
   val Key = "keyfold.agg-state"
   private val Column = "keyfold.agg-state.column"
 

@@ -29,7 +29,7 @@ object ByBucket {
   private val Name = "read-by-bucket"
   private val Asked = "by_bucket"
 
-  /** What a reader's option says; None where the session asks, for tables that can be read so. */
+  /** The options of a reader, with the session's wish to read by bucket, for tables that can be read so. */
   def asked(options: Map[String, String]): Map[String, String] =
     if (isAsked(options)) options
     else {
@@ -39,7 +39,7 @@ object ByBucket {
 
   def isAsked(options: Map[String, String]): Boolean = options.keys.exists(_.replace('_', '-').equalsIgnoreCase(Name))
 
-  /** What Python answers; None where the scan is not by bucket. */
+  /** The columns and buckets in Python's answer; None if the scan is not by bucket. */
   def of(plan: JsonNode): Option[ByBucket] =
     Option(plan.get(Asked)).filterNot(_.isNull).map { found =>
       ByBucket(Json.strings(found.get("columns")), found.get("buckets").asInt, plan.get("tasks").size)

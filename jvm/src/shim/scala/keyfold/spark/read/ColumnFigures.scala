@@ -10,7 +10,7 @@ import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference}
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
 import org.apache.spark.sql.types._
 
-/** Driver side: what `sys.analyze` found of one column, in Spark's form. */
+/** Driver side: the statistics of `sys.analyze` for one column, in Spark's form. */
 final class ColumnFigures(json: JsonNode, dataType: DataType) extends ColumnStatistics {
   override def distinctCount(): OptionalLong = number("distinct")
   override def nullCount(): OptionalLong = number("nulls")
@@ -34,7 +34,7 @@ object ColumnFigures {
       Expressions.column(Names.quote(field.name)) -> figures
     }.toMap.asJava
 
-  /** As Spark's rows hold it. */
+  /** The value as Spark's rows hold it. */
   private def value(text: String, dataType: DataType): Option[Object] = Some(dataType).collect {
     case BooleanType => Boolean.box(text.toBoolean)
     case ByteType => Byte.box(text.toByte)

@@ -63,7 +63,7 @@ final case class KeyfoldScan(
   override def description(): String =
     if (isStream) s"keyfold: stream of ${table.name()}" else s"keyfold: ${plan.path("description").asText}$notFollowed"
 
-  /** Where a scan is planned, nothing is looked up. */
+  /** A note that the hint LOOKUP was not followed: where a scan is planned, nothing is looked up. */
   private def notFollowed: String = if (options.contains(KeyfoldScan.ToLookUp)) s", ${KeyfoldScan.NotFollowed}" else ""
 
   override def toMicroBatchStream(checkpoint: String): MicroBatchStream = {
@@ -146,7 +146,7 @@ object KeyfoldScan {
   private val NotFollowed = "the hint LOOKUP was not followed: expected an inner, left outer, left semi or left anti " +
     "join, whose ON gives the columns of the key values of their types"
 
-  /** What is known of the size of a stream. */
+  /** The size of a stream, which is not known. */
   private[spark] object Unknown extends Statistics {
     override def sizeInBytes(): OptionalLong = OptionalLong.empty()
     override def numRows(): OptionalLong = OptionalLong.empty()

@@ -33,7 +33,7 @@ class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
     })
   }
 
-  /** Spark asks first, then replaces averages by sums and counts and asks again: the first time tells. */
+  /** Spark asks first, then replaces averages by sums and counts and asks again: the first time counts. */
   override def supportCompletePushDown(asked: Aggregation): Boolean = {
     canFold &&= folds.takesAverages(asked)
     false

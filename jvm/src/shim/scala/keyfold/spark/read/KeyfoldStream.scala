@@ -33,7 +33,7 @@ final class KeyfoldStream(
   override def initialOffset(): Offset = KeyfoldOffset(ask("begin_stream").path("offset").asText)
   override def deserializeOffset(json: String): Offset = KeyfoldOffset(json)
 
-  /** Which limits, Python knows: only that there are some is told. */
+  /** A limit in name alone: Python knows how many files a batch has. */
   override def getDefaultReadLimit: ReadLimit = if (limited) ReadLimit.maxFiles(1) else ReadLimit.allAvailable()
 
   override def latestOffset(start: Offset, limit: ReadLimit): Offset = {
@@ -76,7 +76,7 @@ final class KeyfoldStream(
 
   override def toString: String = s"keyfold ${table.name()}"
 
-  /** The same stream, which reads these columns alone. */
+  /** This stream, which reads these columns alone. */
   def of(names: Seq[String]): KeyfoldStream =
     new KeyfoldStream(table, StructType(names.map(columns(_))), changes, options, Some(whole))
 

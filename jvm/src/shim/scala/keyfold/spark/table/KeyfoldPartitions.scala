@@ -32,7 +32,7 @@ trait KeyfoldPartitions extends SupportsAtomicPartitionManagement { this: Keyfol
     }))
   }
 
-  /** As SHOW TABLE EXTENDED … PARTITION shows them. */
+  /** The figures that SHOW TABLE EXTENDED … PARTITION shows. */
   override def loadPartitionMetadata(ident: InternalRow): JavaMap[String, String] = {
     val at = partitionSchema().length
     val row = partitions(whole(ident)).headOption.getOrElse(throw missing(ident))

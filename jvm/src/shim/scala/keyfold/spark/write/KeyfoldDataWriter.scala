@@ -74,7 +74,7 @@ final class KeyfoldDataWriter(
   }
 }
 
-/** Executor side: opens one writer a task; carries the job's plan. */
+/** Executor side: opens one writer per task; carries the job's plan. */
 final case class KeyfoldWriterFactory(write: String, schema: StructType, areBatches: Boolean) extends DataWriterFactory {
   /** Without the plan, which says how to log in to an object store. */
   override def toString: String = "KeyfoldWriterFactory"

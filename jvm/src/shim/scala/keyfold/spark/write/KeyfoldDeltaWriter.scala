@@ -27,7 +27,7 @@ final class KeyfoldDeltaWriter(records: KeyfoldDataWriter, deltas: DeltaRows) ex
   override def close(): Unit = records.close()
 }
 
-/** Executor side: opens one writer a task; carries the job's plan. */
+/** Executor side: opens one writer per task; carries the job's plan. */
 final case class KeyfoldDeltaWriterFactory(write: String, deltas: DeltaRows) extends DeltaWriterFactory {
   /** Without the plan, which says how to log in to an object store. */
   override def toString: String = "KeyfoldDeltaWriterFactory"

@@ -53,7 +53,7 @@ object KeyfoldRowLevelOperation {
   private val Bucket = "_bucket"
 }
 
-/** Driver side: what Python is told of a statement that changes rows. `assigned` are the columns that its UPDATEs
+/** Driver side: a statement that changes rows, for Python. `assigned` are the columns that its UPDATEs
   * set, None where that is not known; `reads`, whether it looked at rows of the table; `isOnce`, whether it is an error
   * if a key comes twice, deletes included.
   */

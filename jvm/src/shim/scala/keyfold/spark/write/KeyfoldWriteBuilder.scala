@@ -43,7 +43,7 @@ final case class KeyfoldWriteBuilder(table: KeyfoldTable, info: LogicalWriteInfo
   }
 }
 
-/** Driver side: what a write replaces: nothing, what the filters match, or the partitions it touches. */
+/** Driver side: the rows that a write replaces: none, those that filters match, or the partitions it touches. */
 sealed abstract class WriteMode(val name: String, val filters: Seq[Predicate])
 
 object WriteMode {

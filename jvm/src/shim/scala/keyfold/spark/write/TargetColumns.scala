@@ -18,7 +18,7 @@ object TargetColumns {
   private val Plain = Set(Mark, "checkpointLocation", "queryName").map(_.toLowerCase(Locale.ROOT))
   private val AssignedMark = "keyfold.assigned-columns"
 
-  /** The same for the columns that the UPDATEs of a statement set. */
+  /** The option that names the columns which the UPDATEs of a statement set. */
   def markAssigned(names: Seq[String]): (String, String) = AssignedMark -> Json.text(Json.node(names))
 
   def assigned(options: CaseInsensitiveStringMap): Option[Seq[String]] =

@@ -29,5 +29,5 @@ final class WriteJob(write: ClusteredWrite, query: Option[String]) {
   }
 }
 
-/** Both sides: what one task wrote and what it took, in Python's own words. */
+/** Both sides: the files that one task wrote, and its figures, in Python's own words. */
 final case class KeyfoldCommitMessage(json: String, metrics: String) extends WriterCommitMessage

@@ -37,7 +37,7 @@ object Aggregates {
   }
 }
 
-/** Driver side: what is known of an aggregate before its column is. */
+/** Driver side: an aggregate before its column is known. */
 final class KnownAggregate(json: JsonNode) {
   val name: String = json.get("name").asText
   private val aliases = Json.strings(json.get("aliases"))

@@ -17,7 +17,7 @@ object BitmapHash extends Scalar[Array[Byte]](About("bitmap_hash", "(STRING) bit
   }
 }
 
-/** Executor side: the same of 64 bits. */
+/** Executor side: the bitmap of a text's 64-bit MurmurHash3. */
 object BitmapHash64 extends Scalar[Array[Byte]](About("bitmap_hash64", "(STRING) bitmap", "an empty bitmap",
       "the bitmap of a text's 64-bit MurmurHash3"), BinaryType, StringType) {
   def invoke(text: UTF8String): Array[Byte] = {

@@ -27,13 +27,13 @@ abstract class ToBitmap(name: String, isWide: Boolean) extends Declared {
 object ToBitmap32 extends ToBitmap("to_bitmap", isWide = false)
 object ToBitmap64 extends ToBitmap("to_bitmap64", isWide = true)
 
-/** Executor side: of a number. */
+/** Executor side: the bitmap of a number. */
 final class ToBitmapOfNumber(of: ToBitmap, number: DecimalType)
     extends Scalar[Array[Byte]](of.about, BinaryType, number) {
   def invoke(value: Decimal): Array[Byte] = of.of(Option(value).flatMap(Numbers.unsigned(_: Decimal)))
 }
 
-/** Executor side: of a text. */
+/** Executor side: the bitmap of a number in a text. */
 final class ToBitmapOfText(of: ToBitmap) extends Scalar[Array[Byte]](of.about, BinaryType, StringType) {
   def invoke(text: UTF8String): Array[Byte] = of.of(Option(text).flatMap(text => Numbers.unsigned(text.toString)))
 }
@@ -42,7 +42,7 @@ object BitmapEmpty extends Scalar[Array[Byte]](About("bitmap_empty", "() bitmap"
   def invoke(): Array[Byte] = new Bitmap().toBytes
 }
 
-/** As Doris, a text with anything but numbers between its commas is NULL; nothing between them is skipped. */
+/** Executor side: NULL for a text with anything but numbers between its commas, as in Doris; nothing is skipped. */
 object BitmapFromString extends Scalar[Array[Byte]](About("bitmap_from_string", "(STRING) bitmap", "NULL",
       "the bitmap of numbers between commas; NULL where one is no number from 0 to 2^64-1"),
       BinaryType, StringType) {
@@ -74,7 +74,7 @@ abstract class ArrayBitmap(name: String, skipsNulls: Boolean) extends Declared {
 object BitmapFromArray extends ArrayBitmap("bitmap_from_array", skipsNulls = false)
 object RbBuild extends ArrayBitmap("rb_build", skipsNulls = true)
 
-/** Executor side: of an array whose elements were cast to one DECIMAL. */
+/** Executor side: the bitmap of an array whose elements were cast to one DECIMAL. */
 final class BitmapOfArray(of: ArrayBitmap, element: DecimalType)
     extends Scalar[Array[Byte]](of.about, BinaryType, ArrayType(element)) {
   def invoke(values: ArrayData): Array[Byte] = if (values == null) null else {

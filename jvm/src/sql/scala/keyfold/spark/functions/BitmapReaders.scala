@@ -6,7 +6,7 @@ import org.apache.spark.sql.connector.catalog.functions.BoundFunction
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Executor side: what is in one bitmap. */
+/** Executor side: a function of one bitmap. */
 abstract class OfBitmap[R](about: About, result: DataType, more: DataType*)
     extends Scalar[R](about, result, BinaryType +: more: _*) {
   protected def read(bytes: Array[Byte]): Bitmap = BitmapBytes.read(bytes, about.name)

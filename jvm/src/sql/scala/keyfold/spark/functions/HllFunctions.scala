@@ -10,7 +10,7 @@ object Hll {
   val LgK = 12
   val Kind: TgtHllType = TgtHllType.HLL_4
 
-  /** What `use` makes of a sketch; a CorruptDataError that names the function if the bytes are not one. */
+  /** The result of `use` for a sketch; a CorruptDataError that names the function if the bytes are not one. */
   def read[R](bytes: Array[Byte], function: String)(use: HllSketch => R): R =
     try {
       HllBytes.check(bytes)

@@ -22,7 +22,7 @@ object Ours {
     case _ => None
   }
 
-  /** The same, and the relation it was found in. */
+  /** A table of ours in a plan, and the relation it was found in. */
   object Relation {
     def unapply(node: LogicalPlan): Option[(DataSourceV2Relation, KeyfoldTable)] = node match {
       case relation: DataSourceV2Relation => Ours.unapply(relation).map(relation -> _)
@@ -30,7 +30,7 @@ object Ours {
     }
   }
 
-  /** The same of the target of a statement that changes rows: its relation, which has the operation, and the table. */
+  /** The target of a statement that changes rows: its relation, which has the operation, and the table of ours. */
   object Target {
     def unapply(node: LogicalPlan): Option[(DataSourceV2Relation, KeyfoldTable)] = node match {
       case relation: DataSourceV2Relation => relation.table match {

@@ -6,7 +6,7 @@ import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column}
 import org.apache.spark.sql.connector.expressions.{Literal, LiteralValue}
 import org.apache.spark.sql.types.{AnsiIntervalType, DataType, Metadata, NullType, NumericType, StructType}
 
-/** Driver side: what Spark hides of column types and defaults. */
+/** Driver side: types and defaults of columns as declared, which Spark hides. */
 object SqlTypes {
   /** The declared type, where Spark has already put STRING for CHAR or VARCHAR. */
   def raw(dataType: DataType, metadata: String): DataType =

@@ -17,7 +17,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 /** Driver side: the rows of a table and figures of its columns, as Spark's ANALYZE TABLE computes them. */
 object Analysis {
 
-  /** Of all columns that have such figures, unless some are named. */
+  /** The figures of all columns that have such, unless some are named. */
   def of(table: KeyfoldTable, named: Option[Seq[String]]): (Long, Seq[JsonNode]) = {
     val session = SparkSession.active
     val relation = DataSourceV2Relation.create(table, None, None, CaseInsensitiveStringMap.empty)

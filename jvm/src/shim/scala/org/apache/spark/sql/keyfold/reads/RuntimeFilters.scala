@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate
   * join)`, at a size that a question and a task can carry.
   */
 object RuntimeFilters {
-  /** As many keys as buckets are looked up by; of more values only the least and the greatest are told. */
+  /** The number of keys by which buckets are looked up; of more values only the least and the greatest are sent. */
   val MostValues = 1024
 
   def bounded(condition: Predicate): Seq[Predicate] = condition.children match {

@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.keyfold.Ours
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** Driver side: tells a statement that changes rows which columns its UPDATEs set, as an option of its relation, so
+/** Driver side: notes which columns the UPDATEs of a statement set, as an option of its relation, so
   * that an engine that folds by column leaves the others alone. Spark has rewritten the statement by then: a column
   * is set unless its new value is the column itself.
   *
@@ -44,7 +44,7 @@ object ChangedRows extends Rule[LogicalPlan] {
       case (column, place) if updates(query).exists(values => !isItself(values(place + 1), column)) => column.name
     }
 
-  /** Of each UPDATE the kind, then the new values. */
+  /** The kind and the new values of each UPDATE. */
   private def updates(query: LogicalPlan): Seq[Seq[Expression]] = {
     val all = query match {
       case project: Project => Seq(project.projectList)

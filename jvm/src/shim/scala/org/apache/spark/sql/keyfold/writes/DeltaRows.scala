@@ -13,7 +13,7 @@ final case class DeltaRows(
 
   private def stored = sequences.map(name => metadata(name).copy(name = DeltaRows.Stored + name))
 
-  /** What is not there is NULL, whatever the table allows. */
+  /** The columns of records; each may be NULL, whatever the table allows. */
   val schema: StructType =
     StructType(rows.fields ++ stored).asNullable.add(DeltaRows.Kind, ByteType, nullable = false)
 

@@ -7,13 +7,13 @@ import org.apache.spark.sql.keyfold.Refusal
 
 /** Driver side: refuses columns that a table lacks, and says how it gets them, which Spark's own error does not. */
 object ExtraColumns {
-  /** Those of these names that the table lacks. */
+  /** The names among these that the table lacks. */
   def of(table: KeyfoldTable, names: Seq[String]): Seq[String] = {
     val same = SQLConf.get.resolver
     names.filterNot(name => table.columns().exists(column => same(column.name, name)))
   }
 
-  /** Of an INSERT whose query is resolved. A list of columns is Spark's to check. */
+  /** Checks an INSERT whose query is resolved. A list of columns is Spark's to check. */
   def check(insert: InsertIntoStatement, table: KeyfoldTable): Unit =
     if (!insert.withSchemaEvolution && insert.userSpecifiedCols.isEmpty) {
       val names = insert.query.output.map(_.name)
@@ -22,7 +22,7 @@ object ExtraColumns {
         "INSERT WITH SCHEMA EVOLUTION INTO … does so by itself")
     }
 
-  /** Of what a DataFrame or a stream writes. */
+  /** Checks what a DataFrame or a stream writes. */
   def check(table: KeyfoldTable, names: Seq[String], isByName: Boolean): Unit = refuse(table, extra(table, names, isByName),
     "frames and streams add none, the option mergeSchema included; INSERT WITH SCHEMA EVOLUTION INTO … BY NAME SELECT * "
       + "FROM a temporary view of the rows does, in foreachBatch too")

@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.datasources.DataSourceStrategy
 import org.apache.spark.sql.keyfold.Ours
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** Driver side: tells a write by INSERT which columns the statement named, as an option of its relation,
+/** Driver side: notes which columns an INSERT names, as an option of its relation,
   * before Spark fills the others with DEFAULT and NULL. Among the resolution rules, which come after the
   * one that resolves the relation and, a round later, before the one that fills.
   */
@@ -42,7 +42,7 @@ object ColumnsOfInsert extends Rule[LogicalPlan] {
     else None
 }
 
-/** Driver side: the same for a DataFrame that is written by name, whose relation Spark resolves and whose
+/** Driver side: notes the columns of a DataFrame that is written by name, whose relation Spark resolves and whose
   * columns it fills in one round: among the hints, which come before.
   */
 final case class ColumnsOfFrame(session: SparkSession) extends Rule[LogicalPlan] {

@@ -29,8 +29,9 @@ object AggregateStates extends Rule[LogicalPlan] {
   private def isOpen(expression: Expression): Boolean = !expression.resolved && !expression.exists(_.isInstanceOf[StateCall])
 
   private def named(expression: Expression): Expression = expression match {
-    case UnresolvedAlias(call: StateCall, None) if !call.exists(isOpen) =>
-      Alias(call, toPrettySQL(call))()
+    case alias: UnresolvedAlias
+        if alias.aliasFunc.isEmpty && alias.child.isInstanceOf[StateCall] && !alias.child.exists(isOpen) =>
+      Alias(alias.child, toPrettySQL(alias.child))()
     case other => other
   }
 
@@ -145,7 +146,7 @@ object StateOf {
     val (named, placed) = call.arguments.partition(_.isInstanceOf[NamedArgumentExpression])
     def text(one: Expression): Option[String] = if (one.foldable) constant(one) else None
     BoundState.ofCall(call.function, placed.map(_.dataType), placed.map(text),
-      named.collect { case NamedArgumentExpression(name, value) => name -> text(value) }.toMap)
+      named.collect { case one: NamedArgumentExpression => one.key -> text(one.value) }.toMap)
   }
 
   private def constant(one: Expression): Option[String] =

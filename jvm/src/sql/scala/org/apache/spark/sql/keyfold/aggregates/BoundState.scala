@@ -13,7 +13,7 @@ import org.apache.spark.sql.connector.catalog.functions.ScalarFunction
 import org.apache.spark.sql.keyfold.Refusal
 import org.apache.spark.sql.types._
 
-/** Driver side: what Python says of a function's states for arguments of certain types. */
+/** Driver side: Python's description of a function's states for arguments of certain types. */
 final case class BoundState(json: JsonNode) {
   private def text(field: String): String = json.path(field).asText
   private def types(field: String): Seq[DataType] =
@@ -40,7 +40,7 @@ final case class BoundState(json: JsonNode) {
   /** The arguments of the column's states that must not be NULL. */
   lazy val required: Seq[Boolean] = Json.items(json.get("required")).map(_.asBoolean)
 
-  /** The same with the arguments of another signature. */
+  /** These states with the arguments of another signature. */
   def retargeted(other: BoundState): BoundState =
     BoundState(other.json.deepCopy[com.fasterxml.jackson.databind.node.ObjectNode]().put("constants", constants))
 
@@ -105,7 +105,7 @@ object BoundState {
     try BoundState(Driver.ask(Json.obj(Seq("question" -> "bind_state", "code" -> Settings.functions) ++ fields: _*)))
     catch { case failed: KeyfoldException => throw Refusal.of(failed) }
 
-  /** Of a call: constants are the texts of arguments that are constant, None of others. */
+  /** The states of a call; constants are the texts of arguments that are constant, None of others. */
   def ofCall(name: String, types: Seq[DataType], constants: Seq[Option[String]],
       named: Map[String, Option[String]]): BoundState =
     ask("name" -> name, "types" -> types.map(_.json), "constants" -> constants, "named" -> named)

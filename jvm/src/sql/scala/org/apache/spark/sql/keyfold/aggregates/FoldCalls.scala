@@ -29,14 +29,14 @@ object FoldCalls {
   /** One column, then options in the order in which Python declares them, or by name; the column has a name too. */
   def call(known: KnownAggregate, arguments: Seq[Expression]): FoldFunction = {
     val (named, placed) = arguments.map {
-      case NamedArgumentExpression(name, column) if name.equalsIgnoreCase("column") => column
+      case one: NamedArgumentExpression if one.key.equalsIgnoreCase("column") => one.value
       case other => other
     }.partition(_.isInstanceOf[NamedArgumentExpression])
     if (placed.isEmpty) throw Refusal(s"function ${shown(known)}: there is no column in its arguments; "
         + s"${known.lines.head.toLowerCase(java.util.Locale.ROOT)}")
     if (placed.tail.nonEmpty && !known.hasOptions) throw Refusal(s"function ${shown(known)}: expected one column, found "
         + s"${placed.length} (a * is all columns; Spark's own count(*) counts rows)")
-    val options = named.collect { case NamedArgumentExpression(name, value) => name -> constant(known, name, value) }
+    val options = named.collect { case one: NamedArgumentExpression => one.key -> constant(known, one.key, one.value) }
     val constants = placed.tail.zipWithIndex.map { case (value, i) => constant(known, s"argument ${i + 2}", value) }
     val bound = Aggregates.bind(known.name, placed.head.dataType, constants, options.toMap)
     val column = if (placed.head.dataType == bound.argument) placed.head else cast(placed.head, bound.argument)
@@ -45,7 +45,7 @@ object FoldCalls {
   }
 
   private def option(value: Expression): String = value match {
-    case NamedArgumentExpression(name, value) => s"$name => ${toPrettySQL(value)}"
+    case named: NamedArgumentExpression => s"${named.key} => ${toPrettySQL(named.value)}"
     case value => toPrettySQL(value)
   }
 

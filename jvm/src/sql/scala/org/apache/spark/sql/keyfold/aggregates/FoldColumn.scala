@@ -64,7 +64,7 @@ final class FoldColumn(batcher: FoldBatcher, function: FoldFunction, index: Int)
     got.results(group - got.from)
   }
 
-  /** As many groups from this one on as 16 MiB hold, as far as is known. */
+  /** The results of groups from this one on, at most 16 MiB by the size of those seen before. */
   private def fetched(from: Int, form: String): Window = {
     flush()
     val until = Math.min(groups.toLong, from + Math.max(1, Math.min(MostGroups, MostBytes / ofGroup))).toInt

@@ -32,7 +32,7 @@ final case class FoldFunction(
   @transient private lazy val alone = new FoldBatcher(Seq(this)).columns.head
   @transient private var shared: Option[FoldColumn] = None
 
-  /** What Python folds. Of several arguments it is the first, with whether the second equals each of the others. */
+  /** The value that Python folds: the argument, or of several the first, with whether the second equals each other. */
   def argument: Expression =
     if (children.size == 1) children.head
     else CreateStruct(children.head +: children.drop(2).map(EqualTo(children(1), _)))

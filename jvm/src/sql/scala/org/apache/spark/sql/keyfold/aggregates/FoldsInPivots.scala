@@ -7,7 +7,7 @@ import org.apache.spark.sql.keyfold.Refusal
 
 /** Driver side: refuses PIVOT of a function that sees NULL, where a result is a text or nested: Spark then gives each
   * column the rows of all, with NULL in place of the others' values. A resolution rule, because such a plan no longer
-  * tells these NULLs from others.
+  * distinguishes these NULLs from others.
   */
 object FoldsInPivots extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = {

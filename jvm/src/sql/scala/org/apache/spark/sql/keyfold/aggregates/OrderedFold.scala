@@ -133,8 +133,8 @@ final class OrderedRows {
   var number: Int = -1
 }
 
-/** Driver side: refuses DISTINCT where rows are ordered by something else than the value: which of two rows with one
-  * value is left out would be open; and folds in observed metrics, which Spark puts together on the driver. To an
+/** Driver side: refuses DISTINCT with an ORDER BY on another expression: which of two equal values remains would be
+  * undefined; and folds in observed metrics, which Spark puts together on the driver. To an
   * AnalysisException Spark would add the whole plan.
   */
 object RefusedFolds extends (LogicalPlan => Unit) {

@@ -10,7 +10,7 @@ trait GivesState {
   def signature: Option[String]
 }
 
-/** Driver side: what a call over states takes and gives. */
+/** Driver side: the function, the signature and the result of a call over states. */
 final case class Shape(function: String, signature: String, constants: String, givesState: Boolean) {
   def header: Array[Byte] = StateBytes.header(signature + constants)
 }

@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
 import org.apache.spark.sql.keyfold.Refusal
 import org.apache.spark.sql.types.DataType
 
-/** Driver side: what a fold makes of one row: its state, or the result of one. A node below computes it, for many rows
+/** Driver side: the fold of one row: its state, or the result of a state. A node below computes it, for many rows
   * at once.
   */
 final case class FoldOfRow(call: FoldFunction) extends Expression with Unevaluable with NonSQLExpression {

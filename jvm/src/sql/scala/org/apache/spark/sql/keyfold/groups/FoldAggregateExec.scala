@@ -49,7 +49,7 @@ final case class FoldAggregateExec(
   /** Partial results may repeat a group: another operator merges them. */
   def isPartial: Boolean = requiredChildDistributionExpressions.isEmpty
 
-  /** What its rows have, as the iterator of a task sees it. */
+  /** The columns of its rows, as the iterator of a task sees them. */
   def inputs: Seq[Attribute] = inputAttributes
 
   override protected def doExecute(): RDD[InternalRow] = {
@@ -64,8 +64,8 @@ final case class FoldAggregateExec(
   override protected def withNewChildInternal(changed: SparkPlan): FoldAggregateExec = copy(child = changed)
 }
 
-/** Driver side: puts FoldAggregateExec in its place, in queries with and without AQE and in streams; and tells folds
-  * of the operators that are left as they are that these have one group at a time.
+/** Driver side: puts FoldAggregateExec in its place, in queries with and without AQE and in streams; and marks folds
+  * in the operators that are left as they are: these have one group at a time.
   */
 object FoldOperators extends ColumnarRule {
   override def preColumnarTransitions: Rule[SparkPlan] = (plan: SparkPlan) =>

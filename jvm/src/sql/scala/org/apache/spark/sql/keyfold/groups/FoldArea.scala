@@ -35,7 +35,7 @@ final class FoldArea(columns: IndexedSeq[SharedColumn], val room: Int) {
   import FoldArea._
 
   private var end = 0L
-  /** Where in a slot each column has its validity, the ends of its values, and the values. */
+  /** The places in a slot of each column's validity, the ends of its values, and the values. */
   val places: IndexedSeq[(Long, Long, Long)] = columns.map { column =>
     if (column.width > 0) (taken(Rows), end, taken(column.width * Rows))
     else (taken(Rows), taken(4L * Rows), taken(room))

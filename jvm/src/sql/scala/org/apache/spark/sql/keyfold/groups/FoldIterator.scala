@@ -57,7 +57,7 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
         throw failed.group.flatMap(key).fold(failed)(key => failed.about(shown(key)))
     }
 
-  /** Those that a fold has of ordered rows are numbered as they are sent. */
+  /** The key of a failed group; groups of ordered rows are numbered as they are sent. */
   private def keyOf(failed: FailedGroup): Option[UnsafeRow] =
     if (failed.fold < folds.size) keys.of(failed.number) else sent.lift(failed.number - sentBefore)
 
@@ -130,7 +130,7 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
     found.map { case (number, key) => named(keyOf)(of(number, key)) } ++ cleared()
   }
 
-  /** The same, when the rows of many groups were sent in their order. */
+  /** These groups, after the rows of many of them were sent in their order. */
   private def prepared(found: Iterator[(Int, UnsafeRow)]): Iterator[(Int, UnsafeRow)] =
     found.map { case (number, key) => (number, key.copy()) }.grouped(FoldIterator.Prepared).flatMap { some =>
       sentBefore += sent.size

@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.{CodegenSupport, SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.types._
 
 /** Both sides: writes keys and arguments of each row to a worker, in the loop that Spark generates for the operators
-  * below. Its own rows are few: the first tells of the sink, others that groups are to be taken away. A column that is
+  * below. Its own rows are few: the first hands over the sink, others say that groups are to be taken away. A column that is
   * packed has the values of some expressions, any other that of one.
   */
 final case class FoldRowsExec(columns: Seq[Seq[Expression]], forms: Seq[SharedColumn], question: String, child: SparkPlan)
@@ -71,7 +71,7 @@ final case class FoldRowsExec(columns: Seq[Seq[Expression]], forms: Seq[SharedCo
     else s"if (${made.isNull}) $sink.putNull($column); else $call"
   }
 
-  /** Where Spark generates no code. */
+  /** Sends rows without generated code. */
   override protected def doExecute(): RDD[InternalRow] = {
     val (making, shapes, below) = (maker, forms, child.output)
     child.execute().mapPartitionsInternal { rows =>
@@ -104,7 +104,7 @@ object FoldRowsExec {
     }
 }
 
-/** Driver side: what the sink of each task is made of. */
+/** Driver side: makes the sink of each task. */
 final class SinkMaker(forms: IndexedSeq[SharedColumn], areNullable: IndexedSeq[Boolean], question: String)
     extends Serializable {
   def make(): RowSink = new RowSink(forms, areNullable, Json.parse(question))

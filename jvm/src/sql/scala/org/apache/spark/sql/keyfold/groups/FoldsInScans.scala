@@ -46,7 +46,7 @@ object FoldsInScans extends SparkStrategy {
     case _ => None
   }
 
-  /** The same over the columns of the scan. */
+  /** The aggregation over the columns of the scan. */
   private def named(aggregate: Aggregate, names: Map[ExprId, Attribute]): Aggregate = {
     def below(expression: Expression) = expression.transform {
       case column: Attribute => names.getOrElse(column.exprId, column)

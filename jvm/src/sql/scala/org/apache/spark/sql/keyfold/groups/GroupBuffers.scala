@@ -20,7 +20,7 @@ trait GroupBuffers {
   def clear(): Unit
 }
 
-/** Executor side: where all functions are folds, one buffer serves all groups: only the number differs. */
+/** Executor side: one buffer for all groups, whose functions are all folds: only the number differs. */
 final class SharedBuffer(folds: Seq[FoldFunction], columns: Seq[FoldColumn]) extends GroupBuffers {
   private val accumulators = columns.map(new Accumulator(_, 0)).toArray
   private val places = folds.map(_.mutableAggBufferOffset).toArray

@@ -28,7 +28,7 @@ final class RowSink(forms: IndexedSeq[SharedColumn], areNullable: IndexedSeq[Boo
   /** The messages with rows, for the figures of the UI. */
   var batches = 0L
 
-  /** The row that tells the operator above of this sink, or that the groups are to be taken away. */
+  /** The row that hands this sink to the operator above, or says that the groups are to be taken away. */
   val marker: InternalRow = new GenericInternalRow(Array[Any](this))
 
   def isOpen: Boolean = worker != null

@@ -6,9 +6,9 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.types._
 
-/** Driver side: those of Spark's own aggregates whose every buffer is a fold of Python too, with the very same values;
-  * so they may stand beside ours, in one operator or in another. Only the error of a sum beyond BIGINT is ours, and it
-  * is none if a sum was beyond only in between.
+/** Driver side: the aggregates of Spark that Python can compute with identical results, so that they may stand beside
+  * ours, in one operator or in another. One difference: a BIGINT sum that overflows in between but ends in range raises
+  * no error here.
   */
 object SparksOwn {
   private val MoreDigits = 10 // those that Spark gives a sum

@@ -7,9 +7,9 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeRows.{Discard, Instructi
 import org.apache.spark.sql.catalyst.util.RowDeltaUtils._
 import org.apache.spark.sql.keyfold.statements.NotNull
 
-/** Driver side: the rows of a MERGE's source for which it makes no difference whether the target has their keys: the
-  * same row is written, or one is deleted if there is one, or nothing is done. What the source alone decides counts,
-  * where the target's key is the source's.
+/** Driver side: the rows of a MERGE's source that produce the same write whether or not the target has the key, so no
+  * look-up is needed: the same row is written, or one is deleted if there is one, or nothing is done. Only what the
+  * source decides by itself counts, where the target's key is the source's.
   */
 final class BlindRows(rows: MergeRows, join: LookupJoin) {
   import BlindRows._
@@ -28,7 +28,7 @@ final class BlindRows(rows: MergeRows, join: LookupJoin) {
     if (isAll) TrueLiteral else found.reduceOption(Or(_, _)).getOrElse(FalseLiteral)
   }
 
-  /** What becomes of a row, and when, as far as the source decides that. */
+  /** The outcomes of a row, each with its condition, as far as the source decides them. */
   private def outcomes(instructions: Seq[Instruction]): Seq[(Expression, Outcome)] = {
     var before: Expression = TrueLiteral
     val conditions = instructions.map(one => ofSource(one.condition)).takeWhile(one => isKnown(one))

@@ -15,12 +15,12 @@ import org.apache.spark.sql.types.{CharType, DataType, DoubleType, FloatType, In
   * the bucket, with an expression of the source of the same type.
   */
 object KeyJoin extends PredicateHelper {
-  /** Of a statement that changes rows of a table, which their key names. */
+  /** The lookup for a statement that changes rows of a table, which their key names. */
   def of(join: Join, target: LogicalPlan, source: LogicalPlan, table: KeyfoldTable): Option[LookupJoin] =
     Side.of(target).filter(_.target.scan.table == table && !table.description.hasNullableKey)
       .flatMap(found(join, _, source, LookupKind.of(join, target), Seq(table.description.primaryKey)))
 
-  /** Of a query with the hint LOOKUP; of two sides that have it the right one. */
+  /** The lookup for a query with the hint LOOKUP; if both sides have it, in the right one. */
   def hinted(join: Join): Option[LookupJoin] =
     Seq((join.right, join.left), (join.left, join.right)).flatMap { case (target, source) =>
       Side.of(target).filter(_.isHinted).flatMap { side =>
@@ -49,7 +49,7 @@ object KeyJoin extends PredicateHelper {
       conditions.reduceOption(And(_, _)), kind,
       isWhole = conditions.isEmpty && side.target.scan.filters.forall(_.name == "IS_NOT_NULL"))
 
-  /** What the join sets equal, of the target and of the source, and the other parts of its condition. */
+  /** The pairs of target and source that the join sets equal, and the other parts of its condition. */
   private def equalities(
       join: Join, target: LogicalPlan, source: LogicalPlan): (Seq[(Expression, Expression)], Seq[Expression]) =
     join.condition.toSeq.flatMap(splitConjunctivePredicates).partitionMap {
@@ -63,7 +63,7 @@ object KeyJoin extends PredicateHelper {
   /** A column of the key, the value of the source that it is looked up by, and where the join says so. */
   private final case class Chosen(column: String, key: Expression, pair: (Expression, Expression))
 
-  /** For each column of the key the first pair that has it alone on the target's side. */
+  /** The first pair for each column of the key that has it alone on the target's side. */
   private def chosen(by: Seq[String], side: Side, pairs: Seq[(Expression, Expression)]): Option[Seq[Chosen]] = {
     val found = by.flatMap { name =>
       pairs.flatMap { case pair @ (ours, theirs) =>

@@ -15,7 +15,7 @@ import org.apache.spark.sql.keyfold.Ours
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** Driver side: what the hint LOOKUP is over, until it is known which table that is. */
+/** Driver side: the node under the hint LOOKUP, until it is known which table that is. */
 final case class LookupHint(child: LogicalPlan) extends UnaryNode {
   override def output: Seq[Attribute] = child.output
   override protected def withNewChildInternal(changed: LogicalPlan): LookupHint = copy(child = changed)
@@ -80,7 +80,7 @@ object NamesInLookupHints extends Rule[LogicalPlan] {
     hinted.size <= own.size && own.takeRight(hinted.size).zip(hinted).forall { case (a, b) => conf.resolver(a, b) }
 }
 
-/** Driver side: tells the scan of a table of ours that it is to be looked up in, by an option of its relation. */
+/** Driver side: marks the scan of a table of ours as one to look keys up in, by an option of its relation. */
 object TablesOfLookupHints extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
     case hint: LookupHint if hint.child.resolved => marked(hint.child).getOrElse {

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types.{LongType, StructField, StructType}
 
-/** Both sides: what the tasks of a lookup join do. `columns` are what is looked up of the target, `source` the columns
+/** Both sides: the work of a lookup join's tasks. `columns` are what is looked up of the target, `source` the columns
   * of the rows that come in.
   */
 final case class LookupWork(
@@ -24,7 +24,7 @@ final case class LookupWork(
   /** The place of the key among those that were asked for. */
   val place: Attribute = AttributeReference("_PLACE", LongType, nullable = false)()
 
-  /** What a row of the target and a row of the source have together. */
+  /** The columns of a row of the target joined with a row of the source. */
   def inputs: Seq[Attribute] = (place +: columns) ++ (number +: source)
 
   /** The place of each part of the key in what is looked up. */
@@ -155,7 +155,7 @@ final class LookupIterator(work: LookupWork, rows: Iterator[InternalRow], figure
     ofBlind
   }
 
-  /** What comes of a row of the source and one of its key; null if nothing does. */
+  /** The row made of a row of the source and one of its key; null if there is none. */
   private def met(held: Held): InternalRow = {
     number.setLong(0, held.number)
     val both = joined(row, right(number, held.row))

@@ -91,7 +91,7 @@ object LookupKind {
   /** Each row of the target that has a match, once. */
   case object RowsOfTarget extends LookupKind("LeftSemi, rows of the table", false, true, false)
 
-  /** What a join with the target at this side is as a lookup of the other side's keys. */
+  /** The lookup of the other side's keys that a join with the target at this side is. */
   def of(join: Join, target: LogicalPlan): Option[LookupKind] = (join.joinType, join.left eq target) match {
     case (Inner, _) => Some(Matches)
     case (RightOuter, true) | (LeftOuter, false) => Some(Outer)

@@ -37,7 +37,7 @@ final case class LookupJoinExec(
     "found" -> SQLMetrics.createMetric(sparkContext, "keys found"),
     "blind" -> SQLMetrics.createMetric(sparkContext, "rows that were not looked up")) ++ ofWorkers
 
-  /** What workers report, by their names. */
+  /** The figures of workers, by their names. */
   private lazy val ofWorkers = Map(
     "bytes_read" -> SQLMetrics.createSizeMetric(sparkContext, "bytes read of files"),
     "rows_in" -> SQLMetrics.createMetric(sparkContext, "rows into merge"),
@@ -70,7 +70,7 @@ final case class LookupJoinExec(
       SlotFunction.named(name).get.bind(types).asInstanceOf[ScalarFunction[_]], arguments)
   }
 
-  /** What tasks must know of the table's files, asked once. */
+  /** The plan of the table's files for all tasks, asked once. */
   @transient private lazy val plan: String = Json.text(target.scan.table.questions.ask("plan_lookup",
     "table" -> described.handle,
     "columns" -> target.columns.map(_.name),

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.catalog.TableCatalog
 
-/** Driver side: what `.option(…)` says of a table that `df.write.saveAsTable` makes, its key for one: Spark
+/** Driver side: takes `.option(…)` for the table that `df.write.saveAsTable` makes, its key for one: Spark
   * hands it to the write of the rows alone. It becomes what OPTIONS (…) of a statement is. No statement has
   * options of the write and a format both.
   */
@@ -35,7 +35,7 @@ object OptionsOfSaved extends Rule[LogicalPlan] {
   }
 }
 
-/** Driver side: of a writer's options those that define the table; the others are the write's. */
+/** Driver side: the options of a writer that define the table; the others are the write's. */
 object TableOptions {
   def apply(catalog: KeyfoldCatalog, table: String, options: Map[String, String]): Map[String, String] =
     Json.texts(catalog.questions.ask("table_options", "table" -> table, "options" -> options))

@@ -84,7 +84,7 @@ private final class SaveAtPath(session: SparkSession, mode: SaveMode, parameters
     })
   }
 
-  /** As Spark's own files do: the option goes before the setting. */
+  /** The option goes before the setting, as with Spark's own files. */
   private def isDynamic(table: KeyfoldTable): Boolean = {
     val isWanted = WriteMode.isDynamic(table.name(), options)
       .getOrElse(session.sessionState.conf.partitionOverwriteMode == PartitionOverwriteMode.DYNAMIC)

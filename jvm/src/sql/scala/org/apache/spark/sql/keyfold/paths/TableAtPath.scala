@@ -13,7 +13,7 @@ import org.apache.spark.sql.keyfold.{Ours, Refusal, SqlTypes}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** Driver side: what `format("keyfold")` knows of a table before it is looked up: to be saved, it may not be
+/** Driver side: a table of `format("keyfold")` before it is looked up, known by its path: to be saved, it may not be
   * there. The session extension puts the table of the catalog in its place, which is loaded once more for each
   * query; without the extension it reads the table as it was at `load`.
   */

@@ -26,7 +26,7 @@ object TimeTravel {
   private val All = Versions ++ Seq(Time, "versionAsOf", "timestampAsOf")
   private val Lower = All.map(_.toLowerCase(Locale.ROOT)).toSet
 
-  /** What the options say; None where they say nothing. */
+  /** The version or time that the options name; None if they name none. */
   def of(options: CaseInsensitiveStringMap): Option[Spec] = asked(options, All).flatMap {
     case ("versionAsOf", text) => Some(AsOfVersion(text))
     case ("timestampAsOf" | Time, text) =>
@@ -55,8 +55,8 @@ object TimeTravel {
   }
 
   def load(catalog: KeyfoldCatalog, ident: Identifier, asOf: Option[Spec]): Table = asOf match {
-    case Some(AsOfVersion(text)) => catalog.loadTable(ident, text)
-    case Some(AsOfTimestamp(micros)) => catalog.loadTable(ident, micros)
+    case Some(at: AsOfVersion) => catalog.loadTable(ident, at.version)
+    case Some(at: AsOfTimestamp) => catalog.loadTable(ident, at.timestamp)
     case None => catalog.loadTable(ident)
   }
 }

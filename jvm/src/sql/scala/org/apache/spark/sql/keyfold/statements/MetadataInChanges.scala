@@ -22,7 +22,7 @@ object MetadataInChanges extends Rule[LogicalPlan] {
     plan
   }
 
-  /** Those that the operation requires, where the statement's own expressions are. */
+  /** The columns that the operation requires, where the statement's own expressions are. */
   private def required(node: LogicalPlan): AttributeSet = {
     val expressions = node match {
       case filter: Filter => Seq(filter.condition)

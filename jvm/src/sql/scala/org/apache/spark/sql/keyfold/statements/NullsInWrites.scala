@@ -25,7 +25,7 @@ object NullsInWrites extends Rule[LogicalPlan] {
   }
 
   private def explained(table: KeyfoldTable, checked: LogicalPlan): LogicalPlan = checked.transformExpressions {
-    case AssertNotNull(child, path) => NotNull(child, sentence(table, path))
+    case found: AssertNotNull => NotNull(found.child, sentence(table, found.walkedTypePath))
   }
 
   private def sentence(table: KeyfoldTable, path: Seq[String]): String = {

@@ -11,7 +11,7 @@ import org.apache.spark.sql.keyfold.{Ours, Refusal}
 import org.apache.spark.sql.keyfold.aggregates.{AggregateStates, BoundState, StateOf}
 import org.apache.spark.sql.types.{DataType, NullType}
 
-/** Driver side: what is written to columns of aggregate states is states of their signature. Arguments of a
+/** Driver side: checks that columns of aggregate states get states of their signature. Arguments of a
   * `_state(…)` that is written as it is are cast to the types that the column declares.
   */
 object StatesInWrites extends Rule[LogicalPlan] {
@@ -29,7 +29,7 @@ object StatesInWrites extends Rule[LogicalPlan] {
       }
   }
 
-  /** What a statement that changes rows puts into a column of states, which comes behind the kind of the change. */
+  /** Checks the value that a statement which changes rows puts into a column, which comes behind the change's kind. */
   private def assigned(query: LogicalPlan, place: Int, column: WrittenState): LogicalPlan = query match {
     case project: Project if place < project.projectList.size && isNamed(project.projectList(place), column) =>
       project.copy(projectList = project.projectList.updated(place, column.assigned(project.projectList(place))))
@@ -58,7 +58,7 @@ final class WrittenState(table: KeyfoldTable, column: String, target: StateColum
 
   def name: String = column
 
-  /** The same value, if it is a state of the signature. */
+  /** The value as it is, if it is a state of the signature. */
   def assigned(value: NamedExpression): NamedExpression = value match {
     case alias: Alias => alias.withNewChildren(Seq(checked(passed(alias.child)))).asInstanceOf[NamedExpression]
     case other => checked(other).asInstanceOf[NamedExpression]

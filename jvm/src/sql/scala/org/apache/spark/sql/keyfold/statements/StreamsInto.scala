@@ -19,7 +19,7 @@ import org.apache.spark.sql.keyfold.writes.ExtraColumns
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** Driver side: what a streaming query writes to a table of ours is resolved as that of a statement is, by name:
+/** Driver side: resolves the rows that a streaming query writes to a table of ours as a statement's, by name:
   * casts, DEFAULT and NULL for columns it lacks, NOT NULL, states. Spark does none of that for streams. Done once,
   * when the query starts.
   */
