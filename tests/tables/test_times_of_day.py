@@ -147,3 +147,22 @@ def test_refusals(catalog: Catalog) -> None:
         catalog.create_table("parts", columns, ["t"], partitions=["t"])
     with pytest.raises(NotSupportedError, match=r"time64\[us\] is not supported: Paimon stores"):
         catalog.create_table("arrow", pa.schema([("k", pa.int32()), ("t", pa.time64("us"))]), ["k"])
+
+
+def test_changes_and_altered_columns(catalog: Catalog) -> None:
+    columns, options = {"k": "INT", "t": "TIME(3)"}, {"bucket": 1, "changelog-producer": "lookup"}
+    table = catalog.create_table("altered", columns, ["k"], options=options)
+    for hour in (1, 2):
+        table.upsert([{"k": 1, "t": time(hour, 0, 0, 5 * MILLI)}])
+    told = [(row["_change_type"], row["t"].hour) for row in table.changes().to_arrow().to_pylist()]
+    assert told == [("insert", 1), ("update_preimage", 1), ("update_postimage", 2)]
+    table.alter(add={"u": "TIME(0)"})
+    table.upsert([{"k": 2, "u": time(5)}])
+    table.alter(types={"u": "TIME(3)"})
+    table.upsert([{"k": 3, "u": time(6, 0, 0, MILLI)}])
+    for _ in range(2):
+        found = table.scan(where="u > TIME '04:00:00'").to_arrow()["u"].to_pylist()
+        assert sorted(found) == [time(5), time(6, 0, 0, MILLI)]
+        table.compact()
+    with pytest.raises(NotSupportedError, match=r"TIME\(3\) to STRING is not supported"):
+        table.alter(types={"u": "STRING"})
