@@ -56,6 +56,9 @@ def inline(kind: pa.DataType, item: Any) -> bytes:
         item = (item.replace(tzinfo=None) - EPOCH) // datetime.timedelta(microseconds=1)
     elif types.is_date(kind):
         item = (item - EPOCH.date()).days
+    elif types.is_time(kind):
+        since = datetime.datetime.combine(EPOCH, item) - EPOCH
+        item = since // datetime.timedelta(microseconds=1) * 1000
     return int(item).to_bytes(size, "little", signed=not types.is_boolean(kind))
 
 
