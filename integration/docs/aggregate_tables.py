@@ -1,16 +1,16 @@
-"""The tables of functions and engines in docs/aggregates.md and docs/engines.md, made of their
-declarations.
+"""The tables of functions, states and engines in docs/aggregates.md, docs/states.md and
+docs/engines.md, made of their declarations.
 """
 
 from collections.abc import Sequence
 
 import pyarrow as pa
 
+from integration.docs.aggregate_examples import shown
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.binding import short_name
 from keyfold.aggregates.declaration import Aggregate
 from keyfold.aggregates.states.state_functions import functions as state_functions
-from keyfold.group_by.bound import functions as called
 from keyfold.options.engines import engines
 
 # What the types column says where an aggregate takes all of these.
@@ -27,6 +27,7 @@ _FAMILIES: tuple[tuple[str, tuple[pa.DataType, ...]], ...] = (
     ("STRUCT", (pa.struct([("x", pa.int32())]),)),
 )
 _FLAT = tuple(name for name, _ in _FAMILIES[:-3])
+AGG_STATE = "agg_state"  # of columns alone: no query calls it
 _TABLE = pa.list_(pa.struct([("x", pa.int32())]))
 
 
@@ -34,32 +35,19 @@ def functions() -> str:
     """The table of aggregate functions; aliases stand in brackets."""
     known = sorted(set(aggregates().values()), key=lambda one: one.name)
     return table(
-        ("function", "the value is", "types", "NULL", "-U and -D"),
+        ("function", "the value is", "example", "types", "NULL", "-U and -D"),
         [
-            (_names(one), _clause(one.summary), types_of(one), one.nulls, _retraction(one))
+            (
+                _names(one),
+                _clause(one.summary),
+                shown(one.name),
+                types_of(one),
+                one.nulls,
+                _retraction(one),
+            )
             for one in known
         ],
     )
-
-
-def calls() -> str:
-    """The table of aggregates as queries call them."""
-    return table(
-        ("function", "gives", "of", "NULL"),
-        [(_call(one), _clause(one.summary), _takes(one), one.nulls) for one in called()],
-    )
-
-
-def _takes(one: Aggregate) -> str:
-    return types_of(one) if one.result_of_any is None else "any"
-
-
-def _call(one: Aggregate) -> str:
-    options = "".join(
-        f", {short_name(parameter)}" + (f" = {parameter.default!r}" if parameter.default else "")
-        for parameter in one.parameters
-    )
-    return f"`{one.name}(column{options})`"
 
 
 def merge_engines() -> str:
@@ -75,17 +63,30 @@ def parameters() -> str:
     """The table of the options that single functions take."""
     takers: dict[str, list[str]] = {}
     options = {}
-    for one in sorted(set(aggregates().values()), key=lambda one: one.name):
+    known = sorted(set(aggregates().values()), key=lambda one: one.name)
+    for one in known:
         for parameter in one.parameters:
             takers.setdefault(parameter.name, []).append(f"`{one.name}`")
             options[parameter.name] = parameter
-    return table(
-        ("`fields.<column>.…`", "of", "default", ""),
+    found = table(
+        ("`fields.<column>.…`", "in a call", "of", "default", "meaning"),
         [
-            (f"`{name}`", ", ".join(found), _default(options[name].default), options[name].doc)
-            for name, found in sorted(takers.items())
+            (
+                f"`{name}`",
+                f"`{short_name(options[name])}`" if takers[name] != [f"`{AGG_STATE}`"] else "",
+                ", ".join(takers[name]),
+                _default(options[name].default),
+                options[name].doc,
+            )
+            for name in sorted(takers)
         ],
     )
+    calls = (
+        f"`{one.name}(c, {', '.join(map(short_name, one.parameters))})`"
+        for one in known
+        if one.parameters and one.name != AGG_STATE
+    )
+    return f"{found}\n\nTheir order in a call: {', '.join(calls)}."
 
 
 def _default(text: str | None) -> str:

@@ -1,4 +1,6 @@
-"""docs/functions.md from DESCRIBE FUNCTION: `python -m integration.docs.functions_table`."""
+"""The SQL functions of docs/states.md from DESCRIBE FUNCTION:
+`python -m integration.docs.functions_table`.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from integration import TOP, sessions
 
-DOCUMENT = TOP / "docs" / "functions.md"
-BEGIN, END = "<!-- table: begin -->\n\n", "\n<!-- table: end -->\n"
+DOCUMENT = TOP / "docs" / "states.md"
+BEGIN, END = "<!-- sql: begin -->\n\n", "\n<!-- sql: end -->\n"
 HEAD = "| function | kind | gives | NULL |\n|---|---|---|---|\n"
 
 

@@ -140,7 +140,6 @@ def called() -> str:
 
 TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "README.md": {"figures": figures},
-    "aggregate-functions.md": {"calls": aggregate_tables.calls},
     "aggregates.md": {
         "functions": aggregate_tables.functions,
         "parameters": aggregate_tables.parameters,

@@ -3,7 +3,7 @@ package keyfold.spark.functions
 import org.apache.spark.sql.connector.catalog.functions.{BoundFunction, ScalarFunction, UnboundFunction}
 import org.apache.spark.sql.types.{BinaryType, DataType, StructType}
 
-/** Both sides: the description of a function; DESCRIBE FUNCTION shows it, docs/functions.md is held to it.
+/** Both sides: the description of a function; DESCRIBE FUNCTION shows it, docs/states.md is held to it.
   * `names` are its name and its aliases, `call` its arguments and result as `(bitmap, BIGINT) BOOLEAN`.
   */
 final case class About(names: String, call: String, nulls: String, text: String) {
