@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from integration.docs import aggregate_tables, pages, python_functions, scala_functions
+from integration.bench import cases, stored
+from integration.docs import (
+    aggregate_tables,
+    bench_tables,
+    pages,
+    python_functions,
+    scala_functions,
+)
 from keyfold.aggregates import aggregates
 from keyfold.options.declared import FIELD_OPTIONS, known
 from keyfold.options.engines import engines
@@ -17,6 +24,31 @@ def test_the_tables_are_current(path: Path) -> None:
     assert text == pages.rewritten(path), "run `python -m integration.docs.pages`"
     for name in pages.TABLES.get(path.name, {}):
         assert len(re.findall(f"<!-- {name}: (?:begin|end) -->", text)) == 2
+
+
+def test_results_name_the_first_and_its_lead() -> None:
+    assert bench_tables.first({"keyfold": 2.0, "delta": 5.0, "paimon": 3.0}) == (
+        "keyfold, 1.5 times as fast as Paimon Java"
+    )
+    assert bench_tables.first({"keyfold": 2.0, "delta": 5.0, "paimon": 0.1}) == (
+        "Paimon Java, 20 times as fast as keyfold"
+    )
+    assert bench_tables.first({"keyfold": 2.0, "plain": 1.99}) == "plain Spark and keyfold equal"
+
+
+def test_charts_have_the_figures_of_the_page(tmp_path: Path) -> None:
+    found = stored.figures(pages.DOCS, cases.full(tmp_path))
+    shape = found.get("merge/deduplicate/t4x400000_BIGINT_7_random", "reader")
+    assert shape is not None
+    assert (shape.median, shape.rows) == (0.083, 1_600_000)
+    assert {system for _, system in found.results} == {
+        "keyfold",
+        "plain",
+        "paimon-spark",
+        "reader",
+        "paimon",
+        "delta",
+    }
 
 
 def test_everything_says_what_it_does() -> None:

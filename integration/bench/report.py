@@ -1,21 +1,18 @@
-"""docs/benchmarks.md: tables of all figures, the goals, and the charts beside them."""
+"""docs/benchmarks.md: results in one table, how they were measured, tables of all figures with the
+charts beside them, and the goals.
+"""
 
 from __future__ import annotations
 
-import os
-import platform
-import re
 import statistics
-from collections.abc import Iterator, Sequence
-from importlib.metadata import version
+from collections.abc import Sequence
 from pathlib import Path
 
-from integration import TOP, fetched
-from integration.bench import charts, iceberg, joins, page, streaming
-from integration.bench.cases import ENGINES, HEAP, Settings
+from integration.bench import charts, joins, opening, page, streaming
+from integration.bench.cases import ENGINES, Settings
 from integration.bench.cells import cell, millions, picture, short, table, times
 from integration.bench.engines import systems as engines
-from integration.bench.figures import NAMES, Figures, compared, differences
+from integration.bench.figures import NAMES, Figures
 from integration.bench.goals import goals
 from integration.bench.partitions import ROWS
 from integration.bench.row_changes import SCAN, STATEMENTS
@@ -45,10 +42,9 @@ def write(
     docs.mkdir(parents=True, exist_ok=True)
     pictures = charts.draw(figures, settings, docs)
     sections = [
-        about(figures, settings, command, took) + answered(figures),
-        "## Goals\n",
-        table(["", "goal", "measured", ""], [goal.cells() for goal in goals(figures, settings)]),
-        "\n".join(failures(figures)),
+        opening.RESULTS,
+        opening.about(figures, settings, command, took) + opening.answered(figures),
+        "\n".join(opening.failures(figures)),
         upserts(figures, settings, pictures),
         statements(figures, settings),
         merges(figures, settings, pictures),
@@ -59,68 +55,12 @@ def write(
         a_day(figures, settings, pictures),
         others(figures, settings),
         memory(figures),
+        "## Goals\n",
+        table(["", "goal", "measured", ""], [goal.cells() for goal in goals(figures, settings)]),
         page.kept(docs),
     ]
     text = "\n".join(part.rstrip("\n") + "\n" for part in sections if part.strip())
     (docs / page.PAGE).write_text(text, encoding="utf-8")
-
-
-def about(figures: Figures, settings: Settings, command: Sequence[str], took: float) -> str:
-    """What was measured, how, on what."""
-    shown = [word for word in command if not word.startswith("/")]
-    asked = f"`python -m integration.bench {' '.join(shown)}`" if shown else "`make bench`"
-    locked = (TOP / "requirements-readers.lock").read_text(encoding="utf-8")
-    others = [" ".join(found) for found in re.findall(r"^(pypaimon.*)==(.*)$", locked, re.M)]
-    if any(system == iceberg.SYSTEM for _, system in figures.results):
-        locked = (TOP / "requirements-iceberg.lock").read_text(encoding="utf-8")
-        (spark,) = re.findall(r"^pyspark==(.*)$", locked, re.MULTILINE)
-        others.append(f"Iceberg {fetched.version('iceberg')} in a Spark {spark} of its own")
-    pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    versions = ", ".join(f"{name} {version(name)}" for name in ("keyfold", "pyspark", "pyarrow"))
-    return f"""# Benchmarks
-
-{asked} wrote this page in {took / 60:.0f} minutes.
-
-- Machine: {os.cpu_count()} cores ({model()}), {pages / 2**30:.0f} GB of memory, local disk.
-- Versions: {versions}, numba {version("numba")}, Delta Lake {fetched.version("delta")},
-  Paimon's Java library {fetched.version("paimon")}, {", ".join(others)},
-  Python {platform.python_version()}, Java 17.
-- Each system runs in a process of its own, one after the other, on the same generated data: Spark
-  as `local[2]` with a heap of {HEAP}, Paimon's library with the same heap and two threads, or in
-  such a Spark. Paimon reads, compacts and looks up in the directories that keyfold wrote.
-- Rows are `id BIGINT, seq BIGINT, a BIGINT, b BIGINT, c DOUBLE, d STRING(10), e INT` unless
-  another shape is given, with keys drawn at random, in {settings.buckets} buckets. Reads
-  touch every cell.
-- A figure is the median of {settings.repeat} warm turns, with the least and the greatest in
-  brackets. The first turn follows after the slash, with files out of the page cache. No turn begins
-  after {settings.budget:g} s of turns: ¹ means that there was one warm turn, ² two, and so on.
-"""
-
-
-def answered(figures: Figures) -> str:
-    """What the comparison of answers found."""
-    wrong = differences(figures)
-    cases = sum(1 for _ in compared(figures.results.values()))
-    if wrong:
-        return "".join(f"- **Answers differ**: {sentence}\n" for sentence in wrong)
-    return (
-        f"- {cases} cases were answered by several systems: counts and sums of all columns agree.\n"
-    )
-
-
-def model() -> str:
-    """The processor's name, without its number."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    names = (line.partition(":")[2].split() for line in lines if line.startswith("model name"))
-    words = next(names, [platform.machine()])
-    return " ".join(words[:2])
-
-
-def failures(figures: Figures) -> Iterator[str]:
-    """Cases that did not end well, in their last line."""
-    for error in figures.errors:
-        last = error["error"].strip().splitlines()[-1]
-        yield f"- {NAMES.get(error['system'], error['system'])}, {error['case']} failed: `{last}`"
 
 
 def upserts(figures: Figures, settings: Settings, pictures: dict[str, str]) -> str:
@@ -209,7 +149,7 @@ def merges(figures: Figures, settings: Settings, pictures: dict[str, str]) -> st
     tables = [(f"`{engine}`", f"merge/{engine}/{main.name}", main.name) for engine in ENGINES]
     return (
         f"## Merge-on-read: 4 runs of {main.rows:,} rows, every other key in each\n\n"
-        + picture(pictures, "merges", "Rows a second of merge-on-read by engine")
+        + picture(pictures, "merges", "Rows per second of merge-on-read by engine")
         + reads(figures, settings, "merge engine", tables)
         + f"\n{READS}\n\n{others_who_merge(figures, settings)}"
     )

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from integration import TOP
 from integration.docs import (
     aggregate_tables,
+    bench_tables,
     python_functions,
     python_reference,
     scala_functions,
@@ -94,41 +94,6 @@ def _values(option: Option[Any]) -> str:
     return ""
 
 
-# The README's figures are rows of docs/benchmarks.md, found by the beginning of a section's title
-# and the row's first cell; the columns are keyfold's, Delta Lake's and Paimon's, 0 if it has none.
-FIGURES = (
-    ("upsert of 800 rows into 8,000,000", "Upserts", "0.01 %", (1, 2, 3)),
-    ("upsert of 80,000 rows into 8,000,000", "Upserts", "1 %", (1, 2, 3)),
-    ("upsert of all 8,000,000 rows", "Upserts", "100 %", (1, 2, 3)),
-    ("read of 16,000,000 rows in 4 runs, merged", "Merge-on-read", "`deduplicate`", (1, 0, 3)),
-    ("the same, each column by its function", "Merge-on-read", "`aggregation`", (1, 0, 3)),
-    ("full compaction of them", "Compaction", "full compaction, `deduplicate`", (1, 0, 3)),
-    ("read after the full compaction", "Compaction", "read after it, `deduplicate`", (1, 0, 3)),
-    ("bulk write of 4,000,000 rows", "Compaction", "write 4,000,000 rows", (1, 4, 3)),
-    ("look-up of one key of 8,000,000", "Look-ups", "one key of 8,000,000 rows", (1, 3, 4)),
-    ("read of 4 runs of 200 columns, merged", "Width", "200", (1, 0, 3)),
-)
-MEDIAN = re.compile(r"[\d.]+")
-
-
-def figures() -> str:
-    """Medians of seconds, the least of each row in bold."""
-    page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
-    sections = {part.partition("\n")[0]: part for part in page.split("\n## ")[1:]}
-    rows = []
-    for label, title, first, columns in FIGURES:
-        section = next(text for head, text in sections.items() if head.startswith(title))
-        line = next(line for line in section.splitlines() if line.startswith(f"| {first} |"))
-        cells = [cell.strip() for cell in line.split("|")[1:-1]]
-        found = [MEDIAN.match(cells[column]) if column else None for column in columns]
-        medians = [match[0] if match else "-" for match in found]
-        least = min(float(match[0]) for match in found if match)
-        rows.append(
-            (label, *(f"**{m}**" if m != "-" and float(m) == least else m for m in medians))
-        )
-    return aggregate_tables.table(("seconds", "keyfold", "Delta Lake", "Paimon (Java)"), rows)
-
-
 def called() -> str:
     """The procedures, with the arguments that each takes."""
     rows = [
@@ -139,11 +104,12 @@ def called() -> str:
 
 
 TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
-    "README.md": {"figures": figures},
+    "README.md": {"figures": bench_tables.figures},
     "aggregates.md": {
         "functions": aggregate_tables.functions,
         "parameters": aggregate_tables.parameters,
     },
+    "benchmarks.md": {"results": bench_tables.results},
     "engines.md": {"engines": aggregate_tables.merge_engines},
     "operate.md": {"procedures": called},
     "options.md": {"options": options},
