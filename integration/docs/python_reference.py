@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -81,7 +82,11 @@ def _shown(one: inspect.Parameter) -> str:
     words = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "") + one.name
     if one.annotation is not one.empty:
         words += f": {_type(one.annotation)}"
-    return words if one.default is one.empty else f"{words} = {one.default!r}"
+    if one.default is one.empty:
+        return words
+    return textwrap.fill(
+        f"{words} = {one.default!r}", _WIDTH, subsequent_indent=" " * 8, break_on_hyphens=False
+    )
 
 
 def _type(annotation: Any) -> str:
