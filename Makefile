@@ -56,7 +56,7 @@ bench-smoke: setup build/readers/.installed  ## the same suite on tiny tables: a
 	$(BIN)/python -m integration.bench.without_spark --smoke --docs build/bench-smoke
 	$(BIN)/python -m integration.bench.many_files --smoke --docs build/bench-smoke
 
-bench-kernels: setup  ## rows a second of every aggregate: docs/kernels.md
+bench-kernels: setup  ## rows per second of every aggregate: docs/kernels.md
 	$(BIN)/python -m integration.bench.aggregates
 
 lock:  ## resolve the environments anew: all requirements*.lock but that of build/readers

@@ -1,5 +1,5 @@
-"""What a stranger reads first: each class has a name of its own, each docstring's first sentence
-stands alone.
+"""Words that a stranger reads: each class has a name of its own, each docstring's first sentence
+stands alone, a rate says "per".
 """
 
 import ast
@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parent.parent / "python" / "keyfold"
+TOP = Path(__file__).resolve().parent.parent
+PACKAGE = TOP / "python" / "keyfold"
+WRITTEN = (".py", ".scala", ".md", ".svg")
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 # Names that two rooms share on purpose: what a user holds, and what it stands on.
 SHARED = {
@@ -52,3 +54,24 @@ def test_the_first_sentence_of_a_docstring_stands_alone(source: Path) -> None:
         if NEEDS_ITS_NEIGHBOUR.match(text)
     ]
     assert not leaning
+
+
+A_FOR_PER = re.compile(
+    r"\b(?:(?:[Oo]ne|few|four) (?:row|value|line|run|task|color|array|batches|tasks|states)"
+    r"|ns|\d+ MB|bytes|(?:[Rr]ows|[Ss]tates|[Kk]eys|GB|MB) (?=a second))"
+    r" ?a (?:row|group|key|value|number|text|run|core|column|bucket|function|split|system|second)\b"
+)
+
+
+@pytest.mark.parametrize("folder", ["python", "jvm", "integration", "tests", "docs"])
+def test_rates_say_per(folder: str) -> None:
+    """One row per key, and not "a key": "a" is the article."""
+    texts = [path for path in sorted((TOP / folder).rglob("*")) if path.suffix in WRITTEN]
+    assert texts
+    found = [
+        f"{path.relative_to(TOP)}: {said[0]}"
+        for path in texts
+        if path != Path(__file__)
+        for said in A_FOR_PER.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []

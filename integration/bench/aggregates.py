@@ -1,7 +1,7 @@
 """Every built-in aggregate alone, in memory, one core: `python -m integration.bench.aggregates`.
 
 Steps of 262,144 rows, as merges make them, four rows a group: once in order, once as four sorted
-runs of one key range give them, once at random. Figures are rows a second, kernels compiled, the
+runs of one key range give them, once at random. Figures are rows per second, kernels compiled, the
 best of several turns: what else the machine does can only slow a turn. Bitmaps and sketches are
 measured by `integration.bench.states`. Writes docs/kernels.md and docs/kernels.svg.
 """
@@ -67,7 +67,7 @@ MEASURED: dict[str, list[tuple[Any, dict[str, str]]]] = {
 
 @dataclass(frozen=True)
 class Figure:
-    """Rows a second of one aggregate on one type, in each of `ORDERS`."""
+    """Rows per second of one aggregate on one type, in each of `ORDERS`."""
 
     name: str
     kind: str
@@ -118,7 +118,7 @@ def best(work: Callable[[], object]) -> float:
 
 
 def rates(aggregate: Aggregate, values: pa.Array) -> tuple[float, ...]:
-    """Rows a second in each order."""
+    """Rows per second in each order."""
     rows = len(values)
     ops = np.full(rows, ADD, dtype=np.int8)
     starts = np.arange(0, rows + 1, GROUP, dtype=np.int64)
@@ -168,12 +168,12 @@ def markdown(found: list[Figure], opaque: list[states.Rate]) -> str:
     lines = [
         "# Speed of the aggregates",
         "",
-        "`make bench-kernels` writes this page. The figures are millions of rows a second on one "
+        "`make bench-kernels` writes this page. The figures are millions of rows per second on one "
         f"core ({platform.machine()}) with compiled kernels: steps of {ROWS:,} rows, four rows in "
         "each group, texts of 10 characters, arrays and maps of two elements. The rows of a group "
         "are neighbours, or a run's length apart as in a merge of four runs, or anywhere.",
         "",
-        "![Rows a second of each aggregate](kernels.svg)",
+        "![Rows per second of each aggregate](kernels.svg)",
         "",
         f"| function | type | {' | '.join(ORDERS)} |",
         "|---|---|---|---|---|",
@@ -186,7 +186,8 @@ def markdown(found: list[Figure], opaque: list[states.Rate]) -> str:
         "Bitmaps and sketches, four states in each group. The last column compares with a plain "
         "Python loop that opens and unites one pair after the other with the same library:",
         "",
-        "| function, numbers in a state | bytes of a state | states a second | to the plain loop |",
+        "| function, numbers in a state | bytes of a state | states per second "
+        "| to the plain loop |",
         "|---|---|---|---|",
     ]
     for rate in opaque:
@@ -202,14 +203,14 @@ def millions(rate: float) -> str:
 
 
 def chart(found: list[Figure]) -> str:
-    """Horizontal bars on a logarithmic scale from 10,000 to 10 thousand million rows a second."""
+    """Horizontal bars on a logarithmic scale from 10,000 to 10 thousand million rows per second."""
     left, wide, high, head = 330, 420, 18, 40
     height = head + high * len(found) + 10
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + wide + 70}" height="{height}" '
         'font-family="sans-serif" font-size="11">',
         f'<rect width="100%" height="100%" fill="white"/><text x="{left}" y="14">'
-        "rows a second on one core, as a merge of four runs has them (logarithmic)</text>",
+        "rows per second on one core, as a merge of four runs has them (logarithmic)</text>",
     ]
     for power in range(4, 11):
         x = left + wide * (power - 4) / 6

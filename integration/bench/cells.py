@@ -36,7 +36,7 @@ def times(ratio: float | None) -> str:
 
 
 def millions(rate: float | None) -> str:
-    """Rows a second."""
+    """Rows per second."""
     return "-" if rate is None else f"{rate / 1e6:.1f}"
 
 

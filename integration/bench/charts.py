@@ -71,7 +71,7 @@ def bars(
     names: Mapping[str, str] = NAMES,
     shown: Callable[[float], str] | None = None,
 ) -> None:
-    """Groups of bars, one color a system."""
+    """Groups of bars, one color per system."""
     width = 0.8 / max(len(columns), 1)
     for number, (system, values) in enumerate(columns.items()):
         places = [place - 0.4 + width * (number + 0.5) for place in range(len(labels))]

@@ -1,8 +1,8 @@
 """Data files alone, without Spark, one core: `python -m integration.bench.datapath [rows]`.
 
 A task's write (conform, hash, fold, Parquet), the raw read of one run and the merge of four fully
-overlapping ones, on the columns of the design's speed section. Rows a second of processor time, the
-best of three; of a merge, input rows. Then one file in other encodings and row groups.
+overlapping ones, on the columns of the design's speed section. Rows per second of processor time,
+the best of three; of a merge, input rows. Then one file in other encodings and row groups.
 """
 
 import shutil
@@ -136,7 +136,7 @@ def encodings(folder: Path, table: pa.Table) -> None:
     path = folder / "file.parquet"
     for label, settings in WRITTEN.items():
         show(f"file, {label}: write", len(table), partial(encoded, path, table, settings))
-        print(f"{'':32} {path.stat().st_size / len(table):7.2f} bytes a row")
+        print(f"{'':32} {path.stat().st_size / len(table):7.2f} bytes per row")
         show(f"file, {label}: read", len(table), partial(decoded, path))
 
 

@@ -45,7 +45,7 @@ class Figures:
         return found.median if found else None
 
     def rate(self, case: str, system: str) -> float | None:
-        """Rows a second."""
+        """Rows per second."""
         found = self.get(case, system)
         return found.rows / found.median if found else None
 

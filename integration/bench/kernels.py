@@ -1,7 +1,7 @@
 """Merging and folding alone, in memory, one core: `python -m integration.bench.kernels [rows]`.
 
 Four fully overlapping runs with random keys, on the columns of the design's speed section. Figures
-are input rows a second, the best of five, kernels compiled.
+are input rows per second, the best of five, kernels compiled.
 """
 
 import sys

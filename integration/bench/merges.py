@@ -1,6 +1,6 @@
 """Merge-on-read alone, without Spark, one core: `python -m integration.bench.merges [rows]`.
 
-Runs, overlap, kinds of key, widths and engines, one varied at a time. Input rows a second of
+Runs, overlap, kinds of key, widths and engines, one varied at a time. Input rows per second of
 processor time, the best of three, beside what decoding every column of the same files takes.
 """
 
@@ -168,7 +168,7 @@ def decoded(found: TableLayout, runs: list[tuple[DataFile, ...]]) -> None:
 
 
 def rate(rows: int, work: Callable[[], object]) -> float:
-    """Million rows a second, the best of some rounds."""
+    """Million rows per second, the best of some rounds."""
     times = []
     for _ in range(ROUNDS):
         start = time.process_time()

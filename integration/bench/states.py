@@ -33,7 +33,7 @@ Pair = Callable[[bytes, bytes], bytes]
 
 @dataclass(frozen=True)
 class Rate:
-    """States a second and core: ours, and the plain loop's; and how long a state is."""
+    """States per second and core: ours, and the plain loop's; and how long a state is."""
 
     name: str
     bytes: float
@@ -102,8 +102,8 @@ KINDS: dict[str, tuple[Callable[[list[int]], bytes], Callable[[list[int]], bytes
 
 
 def rates() -> Iterator[Rate]:
-    """Each kind and size; four states a key. A plain rbm64 has portable bytes: Java's are none that
-    the library reads.
+    """Each kind and size; four states per key. A plain rbm64 has portable bytes: Java's are none
+    that the library reads.
     """
     for name, (make, make_plain, pair) in KINDS.items():
         for size, (states, numbers) in SIZES.items():

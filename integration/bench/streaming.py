@@ -1,4 +1,4 @@
-"""Streams into tables of keyfold: how long a micro-batch takes, and rows a second of a large one
+"""Streams into tables of keyfold: how long a micro-batch takes, and rows per second of a large one
 beside those of an INSERT.
 """
 

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m integration.conformance")
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="cases, one a line")
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="cases, one per line")
     parser.add_argument("--id", default="*", help="pattern of the ids to run, as of file names")
     parser.add_argument(
         "--layout",

@@ -27,7 +27,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Compaction:
-    """All files of the table into one run a bucket."""
+    """All files of the table into one run per bucket."""
 
 
 Commit = Insert | Statement | Compaction

@@ -29,7 +29,7 @@ def described(spark: SparkSession, name: str) -> dict[str, str]:
 
 
 def table(spark: SparkSession) -> str:
-    """One line a function, its aliases below its name."""
+    """One line per function, its aliases below its name."""
     lines = {}
     for name in names(spark):
         said = described(spark, name)

@@ -59,7 +59,7 @@ def test_rows_with_null_keys_go_to_the_task_of_their_bucket(
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
     loads = sorted(rows_of_tasks(spark, "nulls"))
     assert sum(loads) == 8000
-    assert len(loads) == 4, "one task a bucket: NULLs have no task of their own"
+    assert len(loads) == 4, "one task per bucket: NULLs have no task of their own"
     assert 4000 < loads[-1] < 5500
     found = Counter(row.k is None for row in assert_ours(spark.table(name)).collect())
     assert found == {False: 4000, True: 1}

@@ -225,7 +225,7 @@ object Cells {
 
   private def array(items: Seq[JsonNode]): ArrayNode = json.createArrayNode().addAll(items.asJava)
 
-  /** A row to write: its kind, then a cell a column. */
+  /** A row to write: its kind, then a cell per column. */
   def row(node: JsonNode, kinds: Seq[DataType]): GenericRow = {
     val made = new GenericRow(RowKind.fromShortString(node.get(0).asText), kinds.size)
     kinds.zipWithIndex.foreach { case (k, i) => made.setField(i, value(node.get(i + 1), k)) }

@@ -82,7 +82,7 @@ def test_the_driver_process_keeps_no_more_objects(
         compaction.compact(found, "minor")
 
     before = objects(commit, 30)
-    assert objects(commit, 40) - before < 400  # 50 a commit where all manifests stay
+    assert objects(commit, 40) - before < 400  # 50 per commit where all manifests stay
 
 
 def objects(act: Callable[[], None], times: int) -> int:

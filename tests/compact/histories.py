@@ -68,7 +68,7 @@ def append(found: Table, rows: Sequence[Record], sequence: int) -> None:
 
 
 def rows(found: Table, size: int = 1 << 20) -> list[Record]:
-    """The table's rows, by key; `size` bytes a split cut it into key ranges."""
+    """The table's rows, by key; `size` bytes per split cut it into key ranges."""
     scan, splits, _ = harness.planned(
         found, source__split__target_size=str(size), source__split__open_file_cost="1"
     )

@@ -42,7 +42,7 @@ def written(found: TableLayout, text: str) -> str:
 
 
 def read(found: TableLayout, *texts: str) -> str:
-    """What a reader sees of one run a text."""
+    """What a reader sees of one run per text."""
     parts = [batch(found, parse(found, text)) for text in texts]
     runs = [SortedRun(iter([part]), (i, i)) for i, part in enumerate(parts)]
     return render(records(list(merge_runs(plan(found, [c.name for c in found.columns]), runs))))

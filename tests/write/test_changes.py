@@ -50,7 +50,7 @@ def made(folder: str, options: Mapping[str, str]) -> Table:
 
 
 class Model:
-    """One row a key, folded by the engine's definition record by record."""
+    """One row per key, folded by the engine's definition record by record."""
 
     def __init__(self, table: Table) -> None:
         self.layout, self.options = table.layout, parse(table.layout)

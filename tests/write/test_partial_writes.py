@@ -1,5 +1,5 @@
 """Writes that name columns, overwrite or delete: whatever jobs and merges they go through, the rows
-are those of a store that keeps one row a key and applies record by record (Fluss' model).
+are those of a store that keeps one row per key and applies record by record (Fluss' model).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def table(**options: str) -> TableLayout:
 
 
 class Store:
-    """One row a key; a value is the list of inputs its function folds, from its last start on."""
+    """One row per key; a value is the list of inputs its function folds, from its last start on."""
 
     def __init__(self, kept: TableLayout) -> None:
         self.options = parse(kept)

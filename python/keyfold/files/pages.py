@@ -1,6 +1,6 @@
 """Checksums of the pages of column chunks, checked as the chunks are read.
 
-pyarrow checks them by tables, 3 GB a second. That takes half as long as decoding numbers that are
+pyarrow checks them by tables, 3 GB per second. That takes half as long as decoding numbers that are
 stored as they are. A processor's own instructions are ten times as fast. Page headers are walked
 here as pyarrow walks them, so the pages it decodes are those whose checksums were compared.
 """

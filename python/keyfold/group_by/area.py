@@ -2,7 +2,7 @@
 both, so that no row crosses a socket.
 
 The file has a few slots of equal form, each with room for one batch. A column has a place for one
-byte a row that says whether it is there, written only if one is NULL, and one for its values: of
+byte per row that says whether it is there, written only if one is NULL, and one for its values: of
 fixed width, or bytes behind the ends of each value. What is read of a slot is good until the JVM is
 told that it may fill it again.
 """

@@ -1,6 +1,6 @@
 """Groups whose rows wait, and fold in rounds into states, one column of them.
 
-A round takes the states and the rows that wait as one list of records a group, states first, as a
+A round takes the states and the rows that wait as one list of records per group, states first, as a
 compaction takes stored values and new ones. Rows wait until the work on the states of all groups is
 a small part of a round.
 """

@@ -28,7 +28,7 @@ from keyfold.resources.metering import metered
 def fold_unsorted(
     plan: MergePlan, batches: Sequence[pa.RecordBatch], *, ordinal: str | None = None
 ) -> list[pa.RecordBatch]:
-    """Rows of a write, ascending by key, one row a key: `plan.output`, then `_VALUE_KIND` (int8).
+    """Rows of a write, ascending by key, one row per key: `plan.output`, then `_VALUE_KIND` (int8).
 
     Input batches hold `plan.reads`; `_VALUE_KIND` (all +I if absent) and marks are optional. Rows
     of a key fold in order of arrival, or of the int64 column `ordinal`. With it the output has

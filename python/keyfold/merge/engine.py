@@ -58,7 +58,7 @@ class MergeStep:
 
 @dataclass(frozen=True)
 class Folded:
-    """One row a group: output columns in order, kinds (None = all +I) and the last merged row of
+    """One row per group: output columns in order, kinds (None = all +I) and the last merged row of
     each. Engines leave `marks` alone.
     """
 

@@ -1,4 +1,4 @@
-"""Merging sorted runs: streaming, round by round, in memory bounded by a few batches a run.
+"""Merging sorted runs: streaming, round by round, in memory bounded by a few batches per run.
 
 A round whose rows come from one run, or hold no key twice, passes through: a key with one record
 keeps it as it is. All other rounds go, ordered and grouped, to the engine of the plan.
@@ -56,7 +56,7 @@ def merge_runs(
     images: ChangeImages | None = None,
     passes: Passes | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of `plan.output`, ascending by key, one row a key; at most 128 Ki rows each.
+    """Batches of `plan.output`, ascending by key, one row per key; at most 128 Ki rows each.
 
     Runs are taken in the order of their sequence ranges. If ranges overlap and the runs have the
     column, `_SEQUENCE_NUMBER` decides inside a key. `system_columns` adds the number of the last
@@ -233,8 +233,8 @@ class _Merge:
 
 
 def fold_step(plan: MergePlan, step: MergeStep, *, drop_deletes: bool, has_oldest: bool) -> Folded:
-    """One row a group, by the engine; if no group has two rows, they stay as they are. Rows are in
-    merge order, or in order of arrival if some replace everything.
+    """One row per group, by the engine; if no group has two rows, they stay as they are. Rows are
+    in merge order, or in order of arrival if some replace everything.
     """
     if plan.is_unique:
         check_unique(plan.layout, step, counts_deletes=plan.counts_deletes)

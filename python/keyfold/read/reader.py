@@ -1,7 +1,7 @@
 """The rows of one split, merged; a Spark partition of a scan runs this (executor side).
 
 Sections come one after another in key order. A section of one run is streamed as it is stored,
-without -U and -D. The others go through the merge, whose memory a few batches a run bound.
+without -U and -D. The others go through the merge, whose memory a few batches per run bound.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ _LEAST = 1 << 20
 class MergeRoom:
     """The bytes that open runs may hold beside their batches, and bytes of the rows of one round.
 
-    A round's rows are held up to ten times over: decoded and waiting (twice), as one array a column
-    and in order, as results that wait to be sent (four batches). A sixth of the memory stays free,
-    for estimates that are wrong.
+    A round's rows are held up to ten times over: decoded and waiting (twice), as one array per
+    column and in order, as results that wait to be sent (four batches). A sixth of the memory stays
+    free, for estimates that are wrong.
     """
 
     readers: int

@@ -62,7 +62,7 @@ def merged(
 
 @dataclass(frozen=True)
 class Figure:
-    """Rows a second on one core, of a function and of the built-in one compared with it."""
+    """Rows per second on one core, of a function and of the built-in one compared with it."""
 
     function: str
     type: str

@@ -140,7 +140,7 @@ class AggregateDecorator:
 
         `values` is a pyarrow.Array of the column's type, `offsets` a numpy int64 array: key g has
         values[offsets[g]:offsets[g + 1]], which may be empty. The result must be a pyarrow.Array of
-        the same type with one value a key, len(offsets) - 1 in all. Columns may have any type.
+        the same type with one value per key, len(offsets) - 1 in all. Columns may have any type.
 
         Args:
             nulls: "skip" leaves NULLs out of `values`, "see" keeps them.

@@ -209,7 +209,7 @@ def _asked(own: UserFunction, values: pa.Array, offsets: Rows, kind: pa.DataType
         gave = f"{len(found)} of {found.type}" if is_array else type(found).__name__
         raise failing.StepError(
             f"{own} at {located(own.function)} gave {gave}, expected an Arrow array of "
-            f"{groups} of {kind}: one value a key"
+            f"{groups} of {kind}: one value per key"
         )
     return found
 

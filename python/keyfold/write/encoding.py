@@ -1,17 +1,17 @@
 """The row groups of a data file, and the encoding and compression of its columns, chosen by the
 sizes that a sample of its rows gets.
 
-Measured, one core, ns a value. Whole numbers: DELTA_BINARY_PACKED reads in 1.5 (PLAIN with zstd in
-8, pyarrow's dictionary for all in 9) and is the smallest. Text and floating point get a dictionary
-only if a sample repeats itself: a dictionary that is given up again costs half the write. Other
-text is DELTA_LENGTH_BYTE_ARRAY if that compresses better, as it does unless neighbours are alike:
-14 against 16 to read, 35 against 42 to write for random letters. Columns that hardly compress are
-not compressed: random doubles read in 0.7 instead of 5.7 and are a fifteenth larger. A file of a
-few rows takes a block of the disk anyway: it has no compression and no dictionary, because setting
-up zstd for each page is half the time that ten rows of seven columns take. Readers of Paimon since
-1.1, of Spark, Trino and pypaimon know all of these encodings. Pages have checksums, so that a wrong
-byte is an error and not a wrong row. They cost 3-15 % of a read (files/pages.py), and hardly
-anything of a write.
+Measured, one core, ns per value. Whole numbers: DELTA_BINARY_PACKED reads in 1.5 (PLAIN with zstd
+in 8, pyarrow's dictionary for all in 9) and is the smallest. Text and floating point get a
+dictionary only if a sample repeats itself: a dictionary that is given up again costs half the
+write. Other text is DELTA_LENGTH_BYTE_ARRAY if that compresses better, as it does unless neighbours
+are alike: 14 against 16 to read, 35 against 42 to write for random letters. Columns that hardly
+compress are not compressed: random doubles read in 0.7 instead of 5.7 and are a fifteenth larger. A
+file of a few rows takes a block of the disk anyway: it has no compression and no dictionary,
+because setting up zstd for each page is half the time that ten rows of seven columns take. Readers
+of Paimon since 1.1, of Spark, Trino and pypaimon know all of these encodings. Pages have checksums,
+so that a wrong byte is an error and not a wrong row. They cost 3-15 % of a read (files/pages.py),
+and hardly anything of a write.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _INT64_DIGITS = 18
 LONG = 1 << 16
 # Pages hold all rows of a row group, up to 1 MiB. Pyarrow would end them after 20,000 rows. That is
 # more to set up, and values that are stored as they are would be put together again, which takes
-# 1 to 1.5 ns a value. Older versions of pyarrow end no page by its rows.
+# 1 to 1.5 ns per value. Older versions of pyarrow end no page by its rows.
 _PARAMETERS = inspect.signature(pq.ParquetWriter.__init__).parameters
 _PAGE = "max_rows_per_page"
 _WHOLE_CHUNKS = {_PAGE: 1 << 20} if _PAGE in _PARAMETERS else {}

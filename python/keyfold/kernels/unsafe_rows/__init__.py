@@ -1,1 +1,1 @@
-"""Arrow columns as bytes of Spark's UnsafeRow, one binary value a row, and back."""
+"""Arrow columns as bytes of Spark's UnsafeRow, one binary value per row, and back."""

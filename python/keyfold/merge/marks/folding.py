@@ -23,7 +23,7 @@ from keyfold.merge.sequence import sort_by_fields
 def fold_marked(
     plan: MergePlan, step: MergeStep, *, has_oldest: bool, drop_deletes: bool
 ) -> Folded:
-    """One row a group, with its marks. Rows are in merge order, or in order of arrival if some
+    """One row per group, with its marks. Rows are in merge order, or in order of arrival if some
     replace everything.
 
     With `has_oldest` nothing older is elsewhere, so it is known which rows exist.

@@ -89,7 +89,7 @@ class ScanGroups:
             self._held, self._left = [found], found.num_rows
 
     def _folded(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        """One row a group; None if a sum does not fit its state."""
+        """One row per group; None if a sum does not fit its state."""
         found = by_acero.folded(self._functions, batch) if self._by else None
         if found is not None:
             return found

@@ -56,7 +56,7 @@ def is_older(words: Words, first: int, stop: int, row: int, stored: int) -> bool
     return False
 
 
-# The next two have no branch that depends on data: 2 ns a row, not 6, on random groups.
+# The next two have no branch that depends on data: 2 ns per row, not 6, on random groups.
 
 
 @kernel("void(uint8[::1], int64[::1], int64[::1], int64[::1])")

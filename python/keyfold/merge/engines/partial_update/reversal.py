@@ -16,7 +16,7 @@ from keyfold.kernels.ops import ADD, LATE_RETRACT, RETRACT, REVERSED, SEED
 from keyfold.kernels.records import Groups
 from keyfold.merge.engines.partial_update.group_events import arrange
 
-# One folded value a group.
+# One folded value per group.
 Fold = Callable[[Inputs], pa.Array]
 
 

@@ -77,7 +77,7 @@ final class SlotOfRow(arguments: Array[DataType]) extends Slot(arguments.drop(3)
 }
 
 /** Executor side: the slot where one column of a common type is the whole bucket key and there are no
-  * partitions. Spark calls `invoke` from generated code: 15 ns a row, where SlotOfRow takes 50 to 80.
+  * partitions. Spark calls `invoke` from generated code: 15 ns per row, where SlotOfRow takes 50 to 80.
   */
 final class SlotOfLong extends Slot(LongType) {
   def invoke(tasks: Int, buckets: Int, @unused keys: Int, key: Long): Int =
