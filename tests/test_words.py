@@ -75,3 +75,12 @@ def test_rates_say_per(folder: str) -> None:
         for said in A_FOR_PER.finditer(path.read_text(encoding="utf-8"))
     ]
     assert found == []
+
+
+def test_the_glossary_is_of_words_in_use() -> None:
+    page = (TOP / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = page.partition("| word | meaning |\n|---|---|\n")[2].partition("\n\n")[0]
+    words = [word for row in table.splitlines() for word in row.split(" | ")[0][2:].split(", ")]
+    text = " ".join(source.read_text(encoding="utf-8") for source in SOURCES)
+    assert len(words) == len(set(words)) >= 25
+    assert not [word for word in words if not re.search(rf"\b{word.replace(' ', '[ _]')}", text)]

@@ -226,8 +226,8 @@ def nested_partial_update(
     Args:
         column: ARRAY of STRUCT.
         nested_key: Fields that make a nested row's key; without them rows are added.
-        nested_key_null_strategy: A NULL in the nested key is: a key like others (`merge`, when not
-            named), a row to drop (`ignore`), an error (`error`).
+        nested_key_null_strategy: A NULL in the nested key is: a key like others (`merge`, if not
+            set), a row to drop (`ignore`), an error (`error`).
     """
     return call("nested_partial_update", column, nested_key, nested_key_null_strategy)
 
@@ -247,8 +247,8 @@ def nested_update(
         column: ARRAY of STRUCT.
         nested_key: Fields that make a nested row's key; without them rows are added.
         nested_sequence_field: Fields that say which of two nested rows is newer.
-        nested_key_null_strategy: A NULL in the nested key is: a key like others (`merge`, when not
-            named), a row to drop (`ignore`), an error (`error`).
+        nested_key_null_strategy: A NULL in the nested key is: a key like others (`merge`, if not
+            set), a row to drop (`ignore`), an error (`error`).
         count_limit: Most nested rows that are kept.
     """
     return call(

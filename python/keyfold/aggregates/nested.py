@@ -39,7 +39,7 @@ NULL_STRATEGY = Parameter(
     "nested-key-null-strategy",
     one_of("merge", "ignore", "error"),
     None,
-    "A NULL in the nested key is: a key like others (`merge`, when not named), a row to "
+    "A NULL in the nested key is: a key like others (`merge`, if not set), a row to "
     "drop (`ignore`), an error (`error`).",
 )
 

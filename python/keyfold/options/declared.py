@@ -92,10 +92,10 @@ class TableOptions:
     merge_engine = Option("merge-engine", lower, None, "How rows of one key fold.",
         changes="while empty")
     bucket = Option("bucket", _buckets, None,
-        f"Number of buckets of a partition; {DEFAULT_BUCKETS} when not named.", absent=-1,
+        f"Number of buckets of a partition; {DEFAULT_BUCKETS} if not set.", absent=-1,
         aliases=("bucket.num",), changes="while empty")
     bucket_key = Option("bucket-key", names, None,
-        "Columns hashed into the bucket; the key less partition columns when not named.",
+        "Columns hashed into the bucket; the key less partition columns if not set.",
         absent=(), aliases=("bucket.key",), changes="while empty", names_columns=True)
     sequence_fields = Option("sequence.field", names, None,
         "Columns that order the rows of a key; the greatest is folded last.", absent=(),
@@ -110,14 +110,15 @@ class TableOptions:
         "How long compactions of a `deduplicate` table with `sequence.field` keep deletes, which "
         "hide rows that come late.")
     snapshot_ordering = Option("sequence.snapshot-ordering", boolean, "false",
-        "Rows of a later snapshot are folded last, whenever their job began; needs write-only.",
+        "Whether rows of a later snapshot are folded last, whenever their job began; needs "
+        "write-only.",
         changes="while empty")
     rowkind_field = Option("rowkind.field", optional(word), None,
         "STRING column that holds +I, -U, +U or -D.", changes="while empty", names_columns=True)
-    ignore_delete = Option("ignore-delete", boolean, "false", "Drop -U and -D rows when writing.",
+    ignore_delete = Option("ignore-delete", boolean, "false", "Whether writes drop -U and -D rows.",
         changes="by ALTER")
     ignore_update_before = Option("ignore-update-before", boolean, "false",
-        "Drop -U rows when writing.", changes="by ALTER")
+        "Whether writes drop -U rows.", changes="by ALTER")
     delete_behavior = Option("table.delete.behavior",
         optional(one_of("allow", "ignore", "disable")), None,
         "Fluss': deletes remove rows, are dropped, or are refused.", changes="never")
@@ -136,22 +137,23 @@ class TableOptions:
     row_group_rows = Option("keyfold.row-group.rows", whole(1024), "65536",
         "Rows in a row group of a data file.")
     sync_files = Option("keyfold.data-file.sync", boolean, "true",
-        "Flush data files to disk before they are committed.")
+        "Whether data files are flushed to disk before they are committed.")
     verify_files = Option("keyfold.data-file.verify", boolean, "true",
-        "Compare checksums of pages that a query reads; compaction always does.", per_call=True)
+        "Whether queries compare the checksums of pages that they read; compactions always do.",
+        per_call=True)
     write_buffer_size = Option("write-buffer-size", byte_size, "256 mb",
-        "Bytes a task buffers before it spills sorted runs to local disk.")
+        "Bytes that a task buffers before it spills sorted runs to local disk.")
     thin_files = Option("data-file.thin-mode", boolean, "false",
-        "Data files hold the key once: without the `_KEY_` copies that old readers want.")
+        "Whether data files hold the key once, without the `_KEY_` copies that old readers want.")
     write_only = Option("write-only", boolean, "false",
-        "A job only appends runs and leaves compaction to others.")
+        "Whether jobs only append runs, and leave compaction to others.")
     compaction_trigger = Option("num-sorted-run.compaction-trigger", whole(1), "5",
         "Number of sorted runs of a bucket at which some are merged.")
     compaction_stop_trigger = Option("num-sorted-run.stop-trigger", optional(whole(1)), None,
         "Number of sorted runs at which a write merges them whatever that takes; 3 more than "
-        "the compaction trigger when not named, never less than it.")
+        "the compaction trigger if not set, and never less than it.")
     levels = Option("num-levels", optional(whole(2, 100)), None,
-        "Number of levels; 1 more than the compaction trigger when not named.")
+        "Number of levels; 1 more than the compaction trigger if not set.")
     compaction_size_ratio = Option("compaction.size-ratio", whole(0), "1",
         "Percent by which the next run may be larger than the newer ones and still be merged "
         "with them.")
@@ -168,12 +170,12 @@ class TableOptions:
         optional(byte_size), None,
         "A bucket with more bytes below the highest level is merged to one run.")
     compaction_write_budget = Option("keyfold.compaction.write-budget", byte_size, "64 mb",
-        "Bytes of files that a write merges at most when it has committed; a bucket at the "
+        "Most bytes of files that a write merges after its commit; a bucket at the "
         "stop trigger may exceed it.")
     split_target_size = Option("source.split.target-size", byte_size, "128 mb",
-        "Bytes of files in one read task at most; less where cores would idle.", per_call=True)
+        "Most bytes of files in one read task; less where cores would idle.", per_call=True)
     split_open_file_cost = Option("source.split.open-file-cost", byte_size, "4 mb",
-        "Bytes a file counts for at least when read tasks are made.", per_call=True)
+        "Least bytes that a file counts for when files are shared among read tasks.", per_call=True)
     manifest_target_file_size = Option("manifest.target-file-size", byte_size, "8 mb",
         "Size at which a manifest is ended.")
     manifest_merge_min_count = Option("manifest.merge-min-count", whole(1), "30",
@@ -182,7 +184,7 @@ class TableOptions:
         "16 mb", "Size of changed manifests at which a commit rewrites them all.",
         aliases=("manifest.full-compaction-threshold",))
     commit_max_retries = Option("commit.max-retries", optional(whole(0)), None,
-        "How often a commit retries a lost race at most; until commit.timeout when not named.")
+        "Most retries of a commit that loses races; until commit.timeout if not set.")
     commit_timeout = Option("commit.timeout", duration, "120 s",
         "How long a commit retries a lost race, once it is its turn.")
     commit_min_retry_wait = Option("commit.min-retry-wait", duration, "10 ms",
@@ -192,11 +194,11 @@ class TableOptions:
     snapshots_at_least = Option("snapshot.num-retained.min", whole(1), "10",
         "Snapshots that are kept whatever their age.")
     snapshots_at_most = Option("snapshot.num-retained.max", whole(1), "2147483647",
-        "Snapshots that are kept at most, whatever their age.")
+        "Most snapshots that are kept, whatever their age.")
     snapshot_seconds = Option("snapshot.time-retained", duration, "1 h",
         "How long snapshots are kept after the next one.")
     snapshot_expire_limit = Option("snapshot.expire.limit", whole(1), "50",
-        "Snapshots that expire at most after one commit.")
+        "Most snapshots that expire after one commit.")
     snapshot_expire_mode = Option("snapshot.expire.execution-mode", one_of("sync", "async"),
         "async", "Whether a job waits for the expiry that follows its commit.")
     tag_creation = Option("tag.automatic-creation",
@@ -211,7 +213,7 @@ class TableOptions:
         one_of("with_dashes", "without_dashes", "without_dashes_and_spaces"), "with_dashes",
         "Form of the names of automatic tags.")
     tags_at_most = Option("tag.num-retained-max", optional(whole(1)), None,
-        "Automatic tags that are kept at most.")
+        "Most automatic tags that are kept.")
     tag_seconds = Option("tag.default-time-retained", optional(duration), None,
         "How long tags are kept that do not say so themselves.")
     tag_completion = Option("tag.automatic-completion", boolean, "false",
@@ -227,16 +229,16 @@ class TableOptions:
         "replace, by the compaction that follows a write, by full compactions, or not at all.",
         changes="by ALTER")
     changelog_deduplicates = Option("changelog-producer.row-deduplicate", boolean, "true",
-        "Rows that are written again as they are make no change.", changes="by ALTER")
+        "Whether rows that are written again as they are make no change.", changes="by ALTER")
     changelog_ignored = Option("changelog-producer.row-deduplicate-ignore-fields", names, None,
         "Columns whose values alone make no change.", absent=(), changes="by ALTER",
         names_columns=True)
     delta_commits = Option("full-compaction.delta-commits", optional(whole(1)), None,
         "Number of commits after which a table with changelog-producer = full-compaction is merged "
-        "and its changes are written; each commit when not named.")
+        "and its changes are written; each commit if not set.")
     changelog_interval = Option("changelog-producer.compaction-interval", optional(duration), None,
-        "The same by time: a write merges the table if that was so long ago. "
-        "full-compaction.delta-commits wins.")
+        "Longest time between such full compactions: a write merges the table if the last is "
+        "older. full-compaction.delta-commits wins.")
     lookup_wait = Option("lookup-wait", boolean, "true",
         "Whether a write to a table with changelog-producer = lookup waits until its changes are "
         "written; if not, the next compaction writes them.",
@@ -245,15 +247,15 @@ class TableOptions:
         "How the names of changelog files begin.", changes="by ALTER")
     changelog_compression = Option("changelog-file.compression",
         optional(one_of("zstd", "snappy", "lz4", "gzip", "none")), None,
-        "Codec of changelog files; that of data files when not named.")
+        "Codec of changelog files; that of data files if not set.")
     changelogs_at_least = Option("changelog.num-retained.min", optional(whole(1)), None,
-        "Snapshots whose changes are kept whatever their age; as snapshots when not named.")
+        "Snapshots whose changes are kept whatever their age; if not set, as for snapshots.")
     changelogs_at_most = Option("changelog.num-retained.max", optional(whole(1)), None,
-        "Snapshots whose changes are kept at most; as snapshots when not named.")
+        "Most snapshots whose changes are kept; if not set, as for snapshots.")
     changelog_seconds = Option("changelog.time-retained", optional(duration), None,
-        "How long changes are kept; as snapshots when not named.")
+        "How long changes are kept; if not set, as for snapshots.")
     partition_seconds = Option("partition.expiration-time", optional(duration), None,
-        "Age at which partitions go; they stay when not named.")
+        "Age at which partitions go; they stay if not set.")
     partition_check_seconds = Option("partition.expiration-check-interval", duration, "1 h",
         "How often commits of a process look for partitions that are too old.")
     partition_check_last = Option("end-input.check-partition-expire", boolean, "false",
@@ -263,19 +265,19 @@ class TableOptions:
         "Whether a partition's age is that of its values, or that of its last write.")
     partition_formatter = Option("partition.timestamp-formatter", optional(str), None,
         "Pattern of Java by which a text is a time, as yyyyMMdd; yyyy-MM-dd, with HH:mm:ss after a "
-        "blank or without, when not named.")
+        "blank or without, if not set.")
     partition_pattern = Option("partition.timestamp-pattern", optional(str.strip), None,
-        "The text of a partition's time, as $dt $hour:00:00; its first value when not named.")
+        "The text of a partition's time, as $dt $hour:00:00; its first value if not set.")
     partitions_at_once = Option("partition.expiration-max-num", whole(1), "100",
-        "Partitions that go at once at most.")
+        "Most partitions that go at once.")
     partitions_of_batch = Option("partition.expiration-batch-size", optional(whole(1)), None,
-        "Partitions that go in one commit at most.")
+        "Most partitions that go in one commit.")
     partition_changes = Option("keyfold.partition.expiration-changes", boolean, "false",
         "Whether changes and streams show rows that go with their partition as deleted.")
     old_writes = Option("keyfold.partition.old-writes",
         optional(one_of("accept", "refuse", "drop")), None,
         "What becomes of rows written into a partition whose values are too old; auto-partitions "
-        "refuse them when not named, others accept them.")
+        "refuse them if not set, others accept them.")
     auto_partitions = Option("table.auto-partition.enabled", boolean, "false",
         "Fluss': only the partitions of the last periods are kept; none is made ahead.")
     auto_partition_key = Option("table.auto-partition.key", optional(word), None,
@@ -283,11 +285,11 @@ class TableOptions:
     auto_partition_unit = Option("table.auto-partition.time-unit",
         one_of("hour", "day", "month", "quarter", "year"), "day", "Fluss': the period.")
     auto_partition_format = Option("table.auto-partition.time-format", optional(period_form), None,
-        "Fluss': form of the periods; yyyyMMddHH, yyyyMMdd, yyyyMM, yyyyQ or yyyy when not named.")
+        "Fluss': form of the periods; yyyyMMddHH, yyyyMMdd, yyyyMM, yyyyQ or yyyy if not set.")
     auto_partition_retention = Option("table.auto-partition.num-retention", whole(-1 << 31), "7",
         "Fluss': periods before this one that are kept; all if it is negative.")
     auto_partition_zone = Option("table.auto-partition.time-zone", optional(zone_name), None,
-        "Fluss': the zone of the clock; that of the process when not named.")
+        "Fluss': the zone of the clock; that of the process if not set.")
     changelog_image = Option("table.changelog.image", one_of("full", "wal"), "full",
         "Fluss': whether an update shows the row before it, by a producer that compares.",
         changes="never")
@@ -301,12 +303,14 @@ def _fixed(name: str, value: str, doc: str, **traits: Any) -> Option[str]:
 
 # fmt: off
 KEY_NULLABLE = Option("primary-key.nullable", boolean, "false",
-    "Key columns, all of them, may hold NULL, which is a value of its own.", changes="never")
+    "Whether key columns, all of them, may hold NULL, which is a value of its own.",
+    changes="never")
 # Options that are checked, and read only as texts, if at all.
 TEXTS: tuple[Option[Any], ...] = (
     KEY_NULLABLE,
     Option("partition.legacy-name", boolean, "true",
-        "Spell partition directories as Java prints the stored value.", changes="while empty"),
+        "Whether partition directories are spelled as Java prints the stored value.",
+        changes="while empty"),
     Option("table.auto-partition.num-precreate", whole(0), "2",
         "Fluss': accepted, and without effect: rows make their partitions."),
     _fixed("type", "table", "Kind of table.", changes="never", required_to="read or write"),
@@ -343,7 +347,7 @@ FIELD_OPTIONS: Mapping[str, FieldOption] = {
     "aggregate-function": FieldOption(
         "Aggregate of the column under merge-engine aggregation, or in a sequence group."
     ),
-    "ignore-retract": FieldOption("Leave -U and -D rows out of the column's aggregate."),
+    "ignore-retract": FieldOption("Whether -U and -D rows are left out of the column's aggregate."),
     "sequence-group": FieldOption(
         "Under partial-update: columns that change only with a record whose `<column>` (or "
         "columns, separated by commas) is not less than before.",

@@ -32,7 +32,7 @@ REMOVES = Option(
     "aggregation.remove-record-on-delete",
     boolean,
     "false",
-    "A -D removes the row instead of being retracted from its columns.",
+    "Whether a -D removes the row instead of being retracted from its columns.",
     changes="by ALTER",
 )
 
