@@ -23,8 +23,8 @@ UPDATE_TIME = "update-time"
 
 @dataclass(frozen=True)
 class ExpiryRule:
-    """What makes a partition too old. `seconds` is its age, None if it has none to be told by;
-    at most `most` go at once, in commits of `batch`.
+    """The rule by which a partition is too old. `seconds` is its age, None if it has none to be
+    told by; at most `most` go at once, in commits of `batch`.
     """
 
     seconds: float | None

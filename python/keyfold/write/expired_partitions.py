@@ -62,7 +62,7 @@ def _batches(gone: Sequence[Values], size: int | None) -> Iterator[Sequence[Valu
 def _removed(
     table: Table, batch: Sequence[Values], found: Callable[[Sequence[LiveFile]], list[Values]]
 ) -> list[Values]:
-    """Those of a batch that are gone after one commit."""
+    """The partitions of a batch that are gone after one commit."""
     taken: list[Values] = []
     published: Answer
 
