@@ -63,7 +63,7 @@ def test_options_have_short_names_and_places(
             r"function keyfold\.sum: Data type for sum argument must be 'NumericType' but was 'STR",
         ),
         ("hll_sketch", "string", {}, (), TableError, "must be 'VarBinaryType' but was 'STRING'"),
-        ("sum", "variant", {}, (), NotSupportedError, "VARIANT"),
+        ("sum", "interval year to month", {}, (), NotSupportedError, "INTERVAL"),
         ("sum", "integer", {}, ("1",), FunctionError, "expected one column, found 2 arg"),
         ("sum", "integer", {"distinct": "true"}, (), FunctionError, "option distinct is unknown"),
         (

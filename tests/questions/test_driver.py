@@ -99,8 +99,10 @@ def new_table(partitioning: tuple[str, ...], properties: dict[str, str]) -> dict
     columns = [{"name": n, "type": t, "nullable": n == "value"} for n, t in types.items()]
     return {
         "columns": columns,
-        "partitioning": list(partitioning),
-        "primary_key": ["p", "id"],
+        "partitioning": [
+            {"transform": "identity", "columns": [[name]], "text": name} for name in partitioning
+        ],
+        "constraints": [{"primary_key": [["p"], ["id"]]}],
         "properties": {"bucket": "1"} | properties,
     }
 

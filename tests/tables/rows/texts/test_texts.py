@@ -14,8 +14,9 @@ from keyfold.tables.rows.texts import columns
 from keyfold.tables.rows.texts.atoms import Unread, of_number, of_text
 from keyfold.tables.rows.texts.columns import UnreadAt, column_of
 from keyfold.tables.rows.texts.nested import BrokenJson, of_cell, of_json, parsed
-from keyfold.types.logical import INTEGERS, Atomic
+from keyfold.types.logical import Atomic
 from keyfold.types.sql import from_sql
+from keyfold.types.type_table import INTEGERS
 from tests.random_values import same
 from tests.tables.rows.texts.cases import CASES, NARROWER, REFUSED
 
