@@ -12,6 +12,7 @@ from integration.paimon.test_other_readers import TYPES
 from keyfold.kernels.roaring import bitmaps
 
 
+@pytest.mark.usefixtures("has_times")
 def test_every_type(bench: Bench) -> None:
     columns = ", ".join(f"{name} {kind}" for name, (kind, _, _) in TYPES.items())
     one = ", ".join(one for _, one, _ in TYPES.values())
