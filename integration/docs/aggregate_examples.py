@@ -18,6 +18,11 @@ from keyfold.aggregates.sketches import opened_hll, opened_theta
 from keyfold.kernels.roaring.bitmaps import read32, read64, write32, write64
 
 NESTED = "ARRAY<STRUCT<k: INT, v: STRING, w: STRING>>"
+NESTED_ROWS = (
+    [{"k": 1, "v": "a", "w": None}],
+    [{"k": 1, "v": None, "w": "b"}],
+    [{"k": 2, "v": "c", "w": None}],
+)
 
 
 def _literal(value: Any) -> str:
@@ -101,20 +106,12 @@ EXAMPLES = {
     "min": Example("INT", (5, None, 8)),
     "nested_partial_update": Example(
         NESTED,
-        (
-            [{"k": 1, "v": "a", "w": None}],
-            [{"k": 1, "v": None, "w": "b"}],
-            [{"k": 2, "v": "c", "w": None}],
-        ),
+        NESTED_ROWS,
         {"nested-key": "k"},
     ),
     "nested_update": Example(
         NESTED,
-        (
-            [{"k": 1, "v": "a", "w": None}],
-            [{"k": 1, "v": None, "w": "b"}],
-            [{"k": 2, "v": "c", "w": None}],
-        ),
+        NESTED_ROWS,
         {"nested-key": "k"},
     ),
     "product": Example("INT", (2, None, 3)),

@@ -46,6 +46,17 @@ def _compact(
     )
 
 
+# Columns about files before and after they are written again, and the snapshot that did it.
+REWRITTEN = {
+    "files_before": "BIGINT",
+    "files_after": "BIGINT",
+    "bytes_before": "BIGINT",
+    "bytes_after": "BIGINT",
+    "rows_before": "BIGINT",
+    "rows_after": "BIGINT",
+    "snapshot_id": "BIGINT",
+}
+
 COMPACT = Procedure(
     "compact",
     "merges the files of a table into fewer",
@@ -79,13 +90,7 @@ COMPACT = Procedure(
         "partition": "STRING",
         "bucket": "INT",
         "level": "INT",
-        "files_before": "BIGINT",
-        "files_after": "BIGINT",
-        "bytes_before": "BIGINT",
-        "bytes_after": "BIGINT",
-        "rows_before": "BIGINT",
-        "rows_after": "BIGINT",
-        "snapshot_id": "BIGINT",
+        **REWRITTEN,
         "status": "STRING",
         "message": "STRING",
     },

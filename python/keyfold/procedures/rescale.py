@@ -2,6 +2,7 @@
 
 from keyfold.compact.rescaling import rescaled
 from keyfold.errors import TableError
+from keyfold.procedures.compact import REWRITTEN
 from keyfold.procedures.declare import Procedure, ProcedureCall, ProcedureParameter, Rows
 
 
@@ -25,13 +26,7 @@ RESCALE = Procedure(
     {
         "buckets_before": "INT",
         "buckets_after": "INT",
-        "files_before": "BIGINT",
-        "files_after": "BIGINT",
-        "bytes_before": "BIGINT",
-        "bytes_after": "BIGINT",
-        "rows_before": "BIGINT",
-        "rows_after": "BIGINT",
-        "snapshot_id": "BIGINT",
+        **REWRITTEN,
     },
     _rescale,
     "Gives the table another number of buckets ([number of buckets](sql.md#number-of-buckets)). "
