@@ -19,7 +19,7 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, RowLevelOperationBuilder, RowLevelOperationInfo,
   WriteBuilder}
-import org.apache.spark.sql.keyfold.SqlTypes
+import org.apache.spark.sql.keyfold.{Refusal, SqlTypes}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: a table at the snapshot that was the latest when Spark loaded it. Its version makes
@@ -62,14 +62,22 @@ class KeyfoldTable(val questions: CatalogQuestions, val description: Description
   }
 
   override def newRowLevelOperationBuilder(info: RowLevelOperationInfo): RowLevelOperationBuilder =
-    () => new KeyfoldRowLevelOperation(this, info.command)
+    () => { changesRows = true; new KeyfoldRowLevelOperation(this, info.command) }
 
-  /** Whole partitions: those go without being read. Other rows are deleted one by one. */
-  override def canDeleteWhere(predicates: Array[Predicate]): Boolean =
-    description.deletesPartitions && conditions(predicates).forall { condition =>
+  @volatile private var changesRows = false
+
+  /** Whole partitions go without being read. Others lose rows one by one, for which Spark alone wants a condition. */
+  override def canDeleteWhere(predicates: Array[Predicate]): Boolean = {
+    val asked = conditions(predicates)
+    if (asked.isEmpty && !changesRows && !description.deletesPartitions)
+      throw Refusal(s"DELETE FROM ${name()} without a condition needs the session extension of keyfold: its rows are "
+        + "deleted one by one, for which Spark alone wants a condition. Start Spark with --conf "
+        + "spark.sql.extensions=keyfold.spark.KeyfoldExtensions, or write WHERE 1 = 1")
+    description.deletesPartitions && asked.forall { condition =>
       val columns = condition.references.map(_.fieldNames.mkString(".")).toSet
       columns.subsetOf(description.partitioning.toSet) && description.pushdown.decides(condition, readable)
     }
+  }
 
   override def deleteWhere(predicates: Array[Predicate]): Unit =
     questions.ask("delete_where", "table" -> description.handle,
