@@ -254,6 +254,39 @@ def test_runs_that_name_a_number_often_are_refused() -> None:
         bitmaps.read64(state)
 
 
+# The format lets runs touch; CRoaring refuses them, as one run would do, and nobody writes them.
+RUNS = {
+    "apart": ([(0, 4), (6, 4)], True),
+    "to the end": ([(0, 4), (65530, 5)], True),
+    "touching": ([(0, 4), (5, 4)], False),
+    "overlapping": ([(0, 4), (4, 4)], False),
+    "descending": ([(6, 4), (0, 4)], False),
+    "beyond the end": ([(0, 4), (65530, 6)], False),
+    "beyond the end, of all numbers": ([(10, 65535)], False),
+}
+
+
+@pytest.mark.parametrize(("runs", "is_right"), RUNS.values(), ids=RUNS)
+def test_runs_are_read_where_croaring_reads_them(
+    runs: list[tuple[int, int]], is_right: bool
+) -> None:
+    count = sum(more + 1 for _, more in runs)
+    state = struct.pack("<IBHHH", 12347, 1, 0, count - 1, len(runs))
+    state += b"".join(struct.pack("<HH", *run) for run in runs)
+    wide = struct.pack("<QI", 1, 0) + state
+    if is_right:
+        assert bitmaps.read32(state) == BitMap.deserialize(state)
+        assert bitmaps.read64(wide) == BitMap64.deserialize(wide)
+        return
+    with pytest.raises(ValueError, match="run start"):
+        BitMap.deserialize(state)
+    for read in (bitmaps.read32, bitmaps.read64):
+        with pytest.raises(BitmapError, match="don't ascend, two runs of it touch"):
+            read(state)
+    with pytest.raises(BitmapError):
+        bitmaps.read64(wide)
+
+
 WORDS = {
     "": "0 bytes that begin with '' are no bitmap",
     "616263": "3 bytes that begin with '61 62 63' are no bitmap, neither portable 32-bit",

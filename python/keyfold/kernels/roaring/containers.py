@@ -47,7 +47,8 @@ _PROBLEMS = (
     "not each leaf has a container of its own",
     "there is no container of a type 0 to 2",
     "its containers are not in one array",
-    "the numbers of a container don't ascend, or are not as many as announced",
+    "the numbers of a container don't ascend, two runs of it touch, or they are not as many as "
+    "announced",
 )
 
 
@@ -136,7 +137,9 @@ def ascending(data: Mask, at: int, count: int) -> int:
 
 @kernel("int64(uint8[::1], int64, int64)")
 def numbers_in_runs(data: Mask, at: int, runs: int) -> int:
-    """How many numbers are in runs, -1 if they don't ascend or two of them are one."""
+    """How many numbers are in runs, -1 if they don't ascend or two of them are one: the format
+    has no word on these, and CRoaring refuses them.
+    """
     count, free = 0, 0
     for place in range(at, at + 4 * runs, 4):
         first, more = number(data, place, 2), number(data, place + 2, 2)
