@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from integration.conformance import files, pool, report, session, tables
+from integration.conformance import documents, files, pool, report, session, tables
 from integration.conformance.report import FAILED
 
 
@@ -15,12 +15,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parse(arguments)
     with tempfile.TemporaryDirectory(prefix="keyfold-conformance-") as folder:
         spark = session.start(Path(folder))
-        lines = files.read(asked.files, asked.id, asked.layout)
+        printed = [path for path in asked.files if path.suffix == ".sql"]
+        cases = [path for path in asked.files if path not in printed]
+        lines = files.read(cases, asked.id, asked.layout)
         found = []
         for result in pool.results(lines, spark, f"{session.CATALOG}.case", asked.threads):
             found.append(result)
             for line in report.lines(result):
                 print(line, flush=True)
+        for number, path in enumerate(printed):
+            for end in documents.results(path, spark, f"{session.CATALOG}.document_{number}"):
+                found.append(end)
+                print(f"{end.status.upper()} {end.id}: {end.about}\n  {end.detail}", flush=True)
         spark.stop()
     print(report.summary(found))
     return int(any(result.status == FAILED for result in found))
@@ -29,7 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m integration.conformance")
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="cases, one per line")
+    parser.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="cases, one per line, or documents.sql"
+    )
     parser.add_argument("--id", default="*", help="pattern of the ids to run, as of file names")
     parser.add_argument(
         "--layout",

@@ -18,6 +18,7 @@ from integration.docs import (
     scala_functions,
 )
 from keyfold.options.declared import FIELD_OPTIONS, known
+from keyfold.options.names import TUNING
 from keyfold.options.option import Changes, Option
 from keyfold.options.values import names
 from keyfold.procedures import procedures
@@ -103,6 +104,14 @@ def called() -> str:
     return aggregate_tables.table(("procedure", "arguments after `table`", "what it does"), rows)
 
 
+def without_effect() -> str:
+    """The options that only tune other systems."""
+    rows = [
+        (system, ", ".join(f"`{n}`" for n in sorted(tuned))) for system, tuned in TUNING.items()
+    ]
+    return aggregate_tables.table(("of", "options"), rows)
+
+
 TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "README.md": {"figures": bench_tables.figures},
     "aggregates.md": {
@@ -110,6 +119,7 @@ TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
         "parameters": aggregate_tables.parameters,
     },
     "benchmarks.md": {"results": bench_tables.results},
+    "dialects.md": {"without effect": without_effect},
     "engines.md": {"engines": aggregate_tables.merge_engines},
     "operate.md": {"procedures": called},
     "options.md": {"options": options},

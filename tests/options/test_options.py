@@ -12,7 +12,7 @@ from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 from keyfold.merge.engines.aggregation import REMOVES
 from keyfold.options.checks import check_change, check_create
 from keyfold.options.declared import TableOptions, known
-from keyfold.options.names import normalize
+from keyfold.options.names import TUNING, normalize, without_effect
 from keyfold.options.option import Option
 from keyfold.options.paimon import PAIMON_OPTIONS
 from keyfold.options.parsing import parse
@@ -186,6 +186,18 @@ def test_refused(name: str, text: str, kind: type[KeyfoldError], message: str) -
     with pytest.raises(kind, match=re.escape(message)) as caught:
         check_create(layout(**{name: text}))
     assert "db.t" in str(caught.value)
+
+
+def test_what_tunes_another_system_is_taken_and_noted() -> None:
+    named = {"lookup.cache-max-disk-size": "1 gb", "table.log.tiered.local-segments": "2"}
+    check_create(layout(**named))
+    assert without_effect("t", [*named, "bucket"]) == (
+        "NOTE: table t: options without effect here, which are stored: "
+        "lookup.cache-max-disk-size (Paimon); table.log.tiered.local-segments (Fluss)"
+    )
+    assert without_effect("t", ["bucket", "scan.mode"]) is None
+    for names in TUNING.values():
+        assert names.isdisjoint(known())
 
 
 def test_a_sequence_field_has_no_aggregate() -> None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -177,3 +178,14 @@ def test_values_without_a_text(catalog: keyfold.Catalog, value: Any) -> None:
     table = made(catalog, options | {name: 0.5, "target-file-size": 1 << 20, "write-only": True})
     stored = {n: table.options[n] for n in (name, "target-file-size", "write-only")}
     assert list(stored.values()) == ["0.5", "1048576", "true"]
+
+
+def test_options_without_effect_are_noted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tuned = {"lookup.cache-file-retention": "1 h", "bucket": 1}
+    table = keyfold.connect(tmp_path).create_table("t", {"k": "INT"}, ["k"], options=tuned)
+    table.alter(options={"table.replication.factor": 3, "write-only": True})
+    start = "NOTE: table t: options without effect here, which are stored:"
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{start} lookup.cache-file-retention (Paimon)",
+        f"{start} table.replication.factor (Fluss)",
+    ]

@@ -18,7 +18,7 @@ from keyfold.options.declared import (
     known,
 )
 from keyfold.options.engines import default, traits
-from keyfold.options.names import FIELD, unknown_option
+from keyfold.options.names import FIELD, TUNING, unknown_option
 from keyfold.options.parsing import parse
 from keyfold.options.values import given, names, shown
 from keyfold.types import logical
@@ -148,6 +148,8 @@ def check_option(layout: TableLayout, name: str, text: str) -> None:
     """Refuse one option that is unknown, unsupported or has a bad value."""
     if name.startswith((TAG_PREFIX, PIPELINES_PREFIX, DEFAULT_PREFIX, INITIAL_PREFIX)):
         return
+    if any(name in tuned for tuned in TUNING.values()):
+        return None
     option = known(layout.options.get("merge-engine")).get(name)
     if option is None:
         return _check_field_option(layout, name)

@@ -22,18 +22,22 @@ TRANSLATED = (ENGINE, LOG_TTL)  # which are not stored themselves
 PRODUCER, RETAINED = "changelog-producer", "changelog.time-retained"
 _VERSIONED = "versioned"
 
-# Names of Fluss that concern its servers, its log or its lake.
+# Names of Fluss that we lack.
 _NAMES = """
 auto-increment.fields table.auto-increment.cache-size table.auto-inc.batch-size
 table.datalake.auto-compaction
 table.datalake.auto-expire-snapshot table.datalake.enabled table.datalake.format
-table.datalake.freshness table.datalake.historical-partition.enabled table.kv.format
-table.kv.format-version table.kv.standby-replica.enabled table.log.arrow.compression.type
-table.log.arrow.compression.zstd.level table.log.format table.log.local-ttl
-table.log.tiered.local-segments table.replication.factor
+table.datalake.freshness table.datalake.historical-partition.enabled
+"""
+# Those that only tune its servers and their copies of a table, which have no effect here.
+_TUNING = """
+table.kv.format table.kv.format-version table.kv.standby-replica.enabled
+table.log.arrow.compression.type table.log.arrow.compression.zstd.level table.log.format
+table.log.local-ttl table.log.tiered.local-segments table.replication.factor
 table.statistics.columns
 """
-OPTIONS = frozenset(_NAMES.split())
+TUNING = frozenset(_TUNING.split())
+OPTIONS = frozenset(_NAMES.split()) | TUNING
 
 
 # The name of a column's function, and of its one parameter: `fields.x.listagg.delimiter`, in older

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.options import fluss
+from keyfold.options import fluss, paimon
 from keyfold.options.declared import (
     DEFAULT_PREFIX,
     FIELD_ALIASES,
@@ -18,7 +18,6 @@ from keyfold.options.declared import (
     aliases,
     known,
 )
-from keyfold.options.paimon import PAIMON_OPTIONS
 from keyfold.options.values import shown
 
 SPARKS_OWN = frozenset(
@@ -26,6 +25,8 @@ SPARKS_OWN = frozenset(
 )
 # Properties of CREATE that a table's options don't hold.
 _FIXED = ("primary-key", "partition", "location", "provider", *fluss.TRANSLATED)
+# Options that tables may have, and that have no effect here, by the system that they tune.
+TUNING = {"Paimon": paimon.TUNING, "Fluss": fluss.TUNING}
 FIELD = re.compile(r"^fields\.(.+)\.([^.]+)$")
 _FIELD_ALIAS = re.compile(
     rf"^fields\.(.+?)(?:\.[\w-]+(?=\.delimiter$))?\.({'|'.join(map(re.escape, FIELD_ALIASES))})$",
@@ -90,7 +91,7 @@ def is_of_table(name: str, engine: str | None) -> bool:
         _stored_name(name) in (*known(engine), "primary-key")
         or FIELD.match(name) is not None
         or name.startswith((TAG_PREFIX, PIPELINES_PREFIX, "option."))
-        or name in SPARKS_OWN | PAIMON_OPTIONS | fluss.OPTIONS | {fluss.LOG_TTL}
+        or name in SPARKS_OWN | paimon.PAIMON_OPTIONS | fluss.OPTIONS | {fluss.LOG_TTL}
     )
 
 
@@ -114,7 +115,7 @@ def may_differ(name: str, text: str, options: Mapping[str, str]) -> bool:
 
 def unknown_option(table: str, name: str, engine: str | None) -> TableError | NotSupportedError:
     """The error for a name we lack: known elsewhere, or unknown, with the nearest known name."""
-    for system, names in (("Paimon", PAIMON_OPTIONS), ("Fluss", fluss.OPTIONS)):
+    for system, names in (("Paimon", paimon.PAIMON_OPTIONS), ("Fluss", fluss.OPTIONS)):
         if name in names:
             return NotSupportedError(
                 f"option {name} of table {table} is known to {system} but not supported here"
@@ -125,6 +126,20 @@ def unknown_option(table: str, name: str, engine: str | None) -> TableError | No
         f"option {shown(name)} of table {table} is unknown{hint} "
         f"(names that begin with {TAG_PREFIX} are free for your own tags)"
     )
+
+
+def without_effect(table: str, options: Iterable[str]) -> str | None:
+    """The note about those of a table's options that only tune another system; None if it has none
+    of them.
+    """
+    found = [
+        f"{', '.join(sorted(tuned.intersection(options)))} ({system})"
+        for system, tuned in TUNING.items()
+        if tuned.intersection(options)
+    ]
+    if not found:
+        return None
+    return f"NOTE: table {table}: options without effect here, which are stored: {'; '.join(found)}"
 
 
 def names_nearby(name: str, engine: str | None) -> Iterable[str]:

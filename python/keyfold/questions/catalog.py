@@ -5,6 +5,7 @@ about a table is its description, whose `handle` names it in later questions.
 """
 
 import itertools
+from collections.abc import Iterable
 from typing import Any
 
 from keyfold import dialects
@@ -12,6 +13,7 @@ from keyfold.bridge.frames import Frame
 from keyfold.errors import TableError
 from keyfold.merge.plan import check
 from keyfold.options.calls import WRITE, split
+from keyfold.options.names import without_effect
 from keyfold.predicates.condition import OPERATORS, is_exact
 from keyfold.questions import metadata
 from keyfold.questions.serve import Questions
@@ -160,18 +162,28 @@ def defined(question: Frame) -> NewTable:
     return new_table(shown, question)
 
 
+def noted(table: str, options: Iterable[str]) -> dict[str, str]:
+    """The note that a statement leaves in the session's log about the options that it names."""
+    note = without_effect(table, options)
+    return {} if note is None else {"note": note}
+
+
 @QUESTIONS.plain
 def create_table(question: Frame) -> dict[str, Any]:
     """Make an empty table."""
     catalog, namespace, name = table_of(question)
-    return catalog.create_table(namespace, name, defined(question)).describe()
+    made = catalog.create_table(namespace, name, defined(question))
+    return made.describe() | noted(made.layout.name, made.layout.options)
 
 
 @QUESTIONS.plain
 def alter_table(question: Frame) -> dict[str, Any]:
     """Apply all changes or none."""
     catalog, namespace, name = table_of(question)
-    return catalog.alter_table(namespace, name, question["changes"]).describe()
+    changes = question["changes"]
+    set_now = [change["key"] for change in changes if change["change"] == "set_property"]
+    altered = catalog.alter_table(namespace, name, changes)
+    return altered.describe() | noted(altered.layout.name, set_now)
 
 
 @QUESTIONS.look
@@ -215,7 +227,9 @@ def stage_table(question: Frame) -> dict[str, Any]:
     """Make an empty table aside; it takes its place when it is committed."""
     catalog, namespace, name = table_of(question)
     staged = catalog.stage(namespace, name, defined(question), question["mode"])
-    return catalog.staged_table(staged).describe() | {"staged": staged.to_json()}
+    made = catalog.staged_table(staged)
+    note = noted(made.layout.name, made.layout.options)
+    return made.describe() | note | {"staged": staged.to_json()}
 
 
 @QUESTIONS.plain

@@ -15,6 +15,7 @@ from keyfold.compact.rewrite import rewrite
 from keyfold.compact.task_runner import Made
 from keyfold.errors import NotSupportedError
 from keyfold.options.changelogs import is_awaited
+from keyfold.options.names import without_effect
 from keyfold.procedures import expiry
 from keyfold.procedures.declare import Procedure, ProcedureCall, Rows
 from keyfold.resources.threads import done
@@ -61,6 +62,12 @@ class Here:
     def analyzed(self, columns: list[str] | None) -> Mapping[str, Any]:
         """Raises NotSupportedError: only Spark counts."""
         raise NotSupportedError("columns are analyzed by Spark: CALL sys.analyze there")
+
+
+def note_options(table: str, options: Iterable[str]) -> None:
+    """Say in the log `keyfold` which of the options that a program gives a table do nothing."""
+    if (note := without_effect(table, options)) is not None:
+        LOG.warning(note)
 
 
 def after_write(session: Session, table: Table, messages: Iterable[CommitMessage]) -> None:

@@ -14,6 +14,7 @@ from keyfold.storage.schema.definition import NewTable
 from keyfold.stores.local import local_path
 from keyfold.tables import column_definitions
 from keyfold.tables.argument_types import checked
+from keyfold.tables.calls import note_options
 from keyfold.tables.column_definitions import Schema
 from keyfold.tables.doors import as_store_errors, doors
 from keyfold.tables.names import parsed
@@ -188,6 +189,7 @@ class Catalog:
             self._session.holder(namespace, own).create_table(
                 [namespace], own, new, if_not_exists=if_not_exists
             )
+        note_options(own, properties)
         return Table(self._session, namespace, own)
 
     def drop_table(self, name: Name) -> bool:

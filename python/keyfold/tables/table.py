@@ -11,6 +11,7 @@ import pyarrow as pa
 from keyfold.errors import TableError
 from keyfold.lookup.warm import Warm
 from keyfold.tables import column_definitions, deletes, time_travel, writes
+from keyfold.tables.calls import note_options
 from keyfold.tables.change_scan import Changes, Version, changes
 from keyfold.tables.column_definitions import Schema
 from keyfold.tables.doors import doors
@@ -63,6 +64,7 @@ class Table(Upkeep):
         )
         with self._changing(), self._session.working():
             self._catalog.alter_table([self._namespace], self._name, list(changes))
+        note_options(self._name, [n for n, value in (options or {}).items() if value is not None])
 
     # ---- read ----
 

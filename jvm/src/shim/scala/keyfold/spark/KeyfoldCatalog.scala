@@ -39,8 +39,7 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
     JavaSet.of(SUPPORT_COLUMN_DEFAULT_VALUE, SUPPORT_TABLE_CONSTRAINT)
 
   override def listTables(namespace: Array[String]): Array[Identifier] =
-    Json.strings(catalog.askOfNamespace(namespace, "list_tables"))
-      .map(Identifier.of(namespace, _)).toArray
+    Json.strings(catalog.askOfNamespace(namespace, "list_tables")).map(Identifier.of(namespace, _)).toArray
 
   /** Whether a path is that of something in the warehouse. */
   def holds(path: String): Boolean = TablePath.isBelow(warehouse, path)
@@ -103,10 +102,9 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
   private def table(ident: Identifier, question: String, fields: (String, Any)*): KeyfoldTable =
     new KeyfoldTable(catalog, Description(catalog.askOfTable(named(ident), question, fields: _*)))
 
-  private def stage(ident: Identifier, info: TableInfo, mode: String): StagedTable = {
-    val fields = NewTable.fields(info) :+ "mode" -> mode
-    new StagedKeyfoldTable(catalog, Description(catalog.askOfTable(named(ident), "stage_table", fields: _*)))
-  }
+  private def stage(ident: Identifier, info: TableInfo, mode: String): StagedTable =
+    new StagedKeyfoldTable(catalog,
+      Description(catalog.askOfTable(named(ident), "stage_table", NewTable.fields(info) :+ "mode" -> mode: _*)))
 
   private def drop(ident: Identifier, purge: Boolean): Boolean =
     try catalog.askOfTable(named(ident), "drop_table", "purge" -> purge).asBoolean

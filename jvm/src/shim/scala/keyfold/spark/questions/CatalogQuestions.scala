@@ -5,9 +5,8 @@ import java.nio.channels.ReadableByteChannel
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, KeyfoldException, Settings}
 import keyfold.spark.processes.{Driver, Talk}
-import org.apache.spark.sql.catalyst.analysis.{NamespaceAlreadyExistsException,
-  NoSuchNamespaceException, NoSuchTableException, NonEmptyNamespaceException,
-  TableAlreadyExistsException}
+import org.apache.spark.sql.catalyst.analysis.{NamespaceAlreadyExistsException, NoSuchNamespaceException,
+  NoSuchTableException, NonEmptyNamespaceException, TableAlreadyExistsException}
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.keyfold.Refusal
 
@@ -33,8 +32,11 @@ final class CatalogQuestions(val name: String, options: Map[String, String]) ext
     try asked
     catch { case failure: KeyfoldException => throw Refusal.of(failure) }
 
-  def askOfTable(ident: Identifier, question: String, fields: (String, Any)*): JsonNode =
-    askAbout(ident.namespace, ident, ident, question, ("ident" -> json(ident)) +: fields)
+  def askOfTable(ident: Identifier, question: String, fields: (String, Any)*): JsonNode = {
+    val answer = askAbout(ident.namespace, ident, ident, question, ("ident" -> json(ident)) +: fields)
+    Json.optional(answer, "note").foreach(org.slf4j.LoggerFactory.getLogger(getClass).warn(_)) // for users
+    answer
+  }
 
   /** An error about a namespace is then about the new one, TableExistsError about the new name. */
   def rename(from: Identifier, to: Identifier): Unit =
