@@ -11,6 +11,7 @@ from typing import Any
 import keyfold
 from keyfold import errors
 from keyfold.tables.change_scan import Changes
+from keyfold.tables.statements.builder import Merge
 from keyfold.tables.time_travel import Branches, Tags
 
 FUNCTIONS = (
@@ -25,7 +26,7 @@ FUNCTIONS = (
     ("keyfold.catch_errors", keyfold.catch_errors),
     ("keyfold.jar_path", keyfold.jar_path),
 )
-CLASSES = (keyfold.Catalog, keyfold.Table, keyfold.Scan, Changes, Tags, Branches)
+CLASSES = (keyfold.Catalog, keyfold.Table, keyfold.Scan, Merge, Changes, Tags, Branches)
 _HEAD = re.compile(r"(Args|Returns|Raises|Yields):")
 _ENTRY = re.compile(r"(\*{0,2}\w+(?:, \w+)*): ?(.*)")
 _WIDTH = 88

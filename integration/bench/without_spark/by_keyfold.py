@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import keyfold
 from integration.bench.without_spark.serve import (
@@ -99,6 +101,35 @@ def upsert(path: str, keys: Keys) -> Work:
     return work
 
 
+def changed(table: Table) -> int:
+    """The rows that the last statement changed."""
+    statement = table.snapshots().column("statement")[-1].as_py()
+    return int(json.loads(statement)["updated"])
+
+
+def update(path: str, keys: Keys) -> Work:
+    """One row of a hundred."""
+    first = int(keys[0]) % 100 * 10
+
+    def work() -> int:
+        opened(path).update(f"a BETWEEN {first} AND {first + 9}", {"d": pc.field("d") + 1})
+        return changed(opened(path))
+
+    return work
+
+
+def merge(path: str, keys: Keys) -> Work:
+    """Rows of keys that are there, which are added to."""
+    rows, total = rows_of(np.unique(keys)), pc.field("target", "d") + pc.field("source", "d")
+
+    def work() -> int:
+        made = opened(path).merge(rows).when_matched_update({"d": total})
+        made.when_not_matched_insert_all().execute()
+        return changed(opened(path))
+
+    return work
+
+
 def get(path: str, keys: Keys, name: str = "") -> Work:
     """Keys one after another."""
     asked = [{"k": key} for key in keys.tolist()]
@@ -130,7 +161,7 @@ CASES = {
     case.__name__: case
     for case in (
         *(make, make_beside, scan, to_arrow, scan_compacted, to_arrow_compacted),
-        *(upsert, get, get_held, get_many, get_many_on_one_core),
+        *(upsert, update, merge, get, get_held, get_many, get_many_on_one_core),
     )
 }
 

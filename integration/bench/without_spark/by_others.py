@@ -92,6 +92,29 @@ def delta_upsert(path: str, keys: Keys) -> Work:
     return work
 
 
+def delta_update(path: str, keys: Keys) -> Work:
+    """One row of a hundred."""
+    first = int(keys[0]) % 100 * 10
+
+    def work() -> int:
+        where = f"a BETWEEN {first} AND {first + 9}"
+        return int(DeltaTable(path).update({"d": "d + 1"}, predicate=where)["num_updated_rows"])
+
+    return work
+
+
+def delta_merge(path: str, keys: Keys) -> Work:
+    """Rows of keys that are there, which are added to."""
+    rows = rows_of(np.unique(keys))
+
+    def work() -> int:
+        merge = DeltaTable(path).merge(rows, "t.k = s.k", source_alias="s", target_alias="t")
+        made = merge.when_matched_update({"d": "t.d + s.d"}).when_not_matched_insert_all()
+        return int(made.execute()["num_target_rows_updated"])
+
+    return work
+
+
 def delta_get(path: str, keys: Keys) -> Work:
     """Keys one after another, by a filter."""
     data = DeltaTable(path).to_pyarrow_dataset()
@@ -113,6 +136,8 @@ CASES = {
     "delta_scan": delta_scan,
     "delta_to_arrow": delta_to_arrow,
     "delta_upsert": delta_upsert,
+    "delta_update": delta_update,
+    "delta_merge": delta_merge,
     "delta_get": delta_get,
     "delta_get_many": delta_get_many,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.buckets import BucketKey
 from keyfold.lookup.places import LookupPlan
-from keyfold.options.calls import MERGE_MODE
 from keyfold.resources.threads import fanned
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle
@@ -39,26 +38,31 @@ def written(
     *,
     mode: str = "append",
     filters: Sequence[Predicate] = (),
-    merge_mode: str | None = None,
+    options: Mapping[str, str],
 ) -> int | None:
     """Write the rows in one commit; returns its snapshot, None if nothing changed. `load` gives the
-    table as it is now. On an error nothing is left behind.
+    table as it is now, `options` are those of the write. On an error nothing is left behind.
     """
-    options = {} if merge_mode is None else {MERGE_MODE: merge_mode}
     with session.working():
         table, rows, spec = _planned(load, rows, mode, filters, options)
         return committed(session, table, spec, rows.batches)
 
 
 def committed(
-    session: Session, table: Table, spec: WriteSpec, batches: Iterator[pa.RecordBatch]
+    session: Session,
+    table: Table,
+    spec: WriteSpec,
+    batches: Iterator[pa.RecordBatch],
+    told: Callable[[WriteSpec], WriteSpec] = lambda spec: spec,
 ) -> int | None:
-    """Write the rows of a job planned on a table and publish them; returns the snapshot."""
+    """Write the rows of a job planned on a table and publish them; returns the snapshot. `told` is
+    asked at the end for the job with what its snapshot tells of it.
+    """
     before = jobs.rows_before(table, spec)
     messages = _messages(session, spec, batches, before)
     try:
         newest = open_handle(table.handle, session.options, latest=True)
-        published = jobs.publish(newest, spec, messages)
+        published = jobs.publish(newest, told(spec), messages)
     except BaseException:
         jobs.abandon(table, spec, messages)
         raise
@@ -132,11 +136,10 @@ def _messages(
 def _filled(layout: TableLayout, rows: Incoming) -> Incoming:
     """The rows with the DEFAULTs of columns that they, or some of them, lack."""
     has_names = NAMED in rows.columns
-    lacking = [c for c in layout.columns if c.default is not None]
-    lacking = [c for c in lacking if has_names or c.name not in rows.columns]
-    if not lacking:
+    without = () if has_names else rows.columns
+    values = defaults(layout, without)
+    if not values:
         return rows
-    values = {column.name: _default(layout, column) for column in lacking}
     names = (*rows.columns, *(name for name in values if name not in rows.columns))
     fill = partial(_fill, values, names, rows.own)
     return Incoming(names, map(fill, rows.batches))
@@ -162,6 +165,14 @@ def _fill(
     texts = [target_text(dict.fromkeys((*some, *values))) for some in named]
     arrays[NAMED] = pa.array(texts, pa.utf8()).take(encoded.indices)
     return pa.RecordBatch.from_arrays([arrays[name] for name in names], names=list(names))
+
+
+def defaults(layout: TableLayout, but: Collection[str] = ()) -> dict[str, pa.Scalar]:
+    """The values of all DEFAULTs `but` those of some columns. Raises NotSupportedError if one is
+    not a constant.
+    """
+    columns = [c for c in layout.columns if c.default is not None and c.name not in but]
+    return {column.name: _default(layout, column) for column in columns}
 
 
 def _default(layout: TableLayout, column: Column) -> pa.Scalar:

@@ -1,0 +1,67 @@
+"""The source of a MERGE: rows in any form, whole in memory, with columns of any name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from keyfold.tables.rows import optional
+from keyfold.tables.rows.conversions.atoms import plain
+from keyfold.tables.rows.conversions.unfit import Given, matched
+from keyfold.tables.rows.frames import of_pandas
+from keyfold.tables.statements.expressions import AssignedValues, whole
+
+_FORMS = (
+    "an Arrow table, batch or stream, anything with Arrow's C interface, a DataFrame, "
+    "a list of dictionaries, or an iterator of batches"
+)
+
+
+def source(values: AssignedValues, data: Any) -> pa.Table:
+    """The rows as a table without encodings. Dictionaries have the types of the table's columns
+    where they name them, and those that Arrow finds elsewhere; other forms bring their own. Raises
+    TableError if it is none of the forms, or a value has no type.
+    """
+    try:
+        found = _table(values, data)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise values.refused(f"expected {_FORMS}: {error}") from error
+    names = found.schema.names
+    if repeated := [name for place, name in enumerate(names) if name in names[:place]]:
+        raise values.refused(f"column {repeated[0]} of the source comes twice")
+    return pa.table([plain(whole(column)) for column in found.columns], names)
+
+
+def _table(values: AssignedValues, data: Any) -> pa.Table:
+    known = [column.name for column in values.layout.columns]
+    if optional.is_of("pandas", data) and hasattr(data, "columns"):
+        names, columns = of_pandas(data, lambda name: matched(known, name) is not None)
+        return _of_columns(values, dict(zip(names, columns, strict=True)))
+    if optional.is_of("polars", data) and hasattr(data, "collect"):
+        data = data.collect()
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.table(data)
+    if hasattr(data, "__arrow_c_array__"):
+        return pa.Table.from_batches([pa.record_batch(data)])
+    if isinstance(data, Mapping | str | bytes) or not isinstance(data, Iterable):
+        raise values.refused(f"expected {_FORMS}, found {type(data).__name__}")
+    rows = list(data)
+    if rows and all(isinstance(row, Mapping) for row in rows):
+        found = dict.fromkeys(str(name) for row in rows for name in row)
+        return _of_columns(values, {name: [row.get(name) for row in rows] for name in found})
+    return pa.concat_tables([_table(values, row) for row in rows])
+
+
+def _of_columns(values: AssignedValues, columns: Mapping[str, Given]) -> pa.Table:
+    """Lists take the type of the table's column of their name."""
+    known = [column.name for column in values.layout.columns]
+    made = {}
+    for name, given in columns.items():
+        own = matched(known, name)
+        if isinstance(given, list) and own is not None:
+            made[name] = values.converted(values.layout.column(own), given, None)
+        else:
+            made[name] = pa.array(given) if isinstance(given, list) else given
+    return pa.table(made)
