@@ -23,7 +23,7 @@ def files_of(table: Table, snapshot: Snapshot) -> list[LiveFile]:
         return []
     name, size = snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size
     listed = table.manifests.records(LISTED, name, size)
-    return [f for one in listed for f in table.manifests.decoded(one).added.values()]
+    return [f for one in listed for f in table.manifests.added(one)]
 
 
 def path_of(table: Table, file: LiveFile) -> str:

@@ -44,6 +44,7 @@ def file(low: int, high: int, level: int = 0, size: int = 100 * MIB, **more: Any
         "_LEVEL": level,
         "_DELETE_ROW_COUNT": more.get("deletes", 0),
         "_FILE_SOURCE": 0,
+        "_EXTRA_FILES": [],
     }
     whole = {"_BUCKET": more.get("bucket", 0), "_TOTAL_BUCKETS": 2, "_FILE": record}
     return LiveFile.of(whole, (), SHAPES)

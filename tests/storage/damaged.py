@@ -5,7 +5,7 @@ from pathlib import Path
 
 from keyfold.files import footers
 from keyfold.storage import table
-from keyfold.storage.metadata import manifests
+from keyfold.storage.metadata import manifest_columns, manifests
 from keyfold.storage.table import Table
 
 KINDS = ("data file", "manifest", "base list", "delta list", "snapshot", "schema")
@@ -44,6 +44,7 @@ def ruined(good: bytes) -> dict[str, bytes]:
 def forget() -> None:
     """What this process keeps of files that never change: another process would have to read."""
     manifests.CACHE.clear()
+    manifest_columns.FILES.clear()
     table.LIVE.clear()
     table.SCHEMAS.clear()
     footers.KEPT.clear()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from keyfold.errors import CorruptDataError
-from keyfold.storage.metadata.manifests import live_of
+from keyfold.storage.metadata.live_files import live_of
 from keyfold.storage.table import Table
 from tests.read import harness
 from tests.storage import tables

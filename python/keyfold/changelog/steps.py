@@ -80,7 +80,7 @@ def live(table: Table, snapshot: Snapshot | None) -> tuple[LiveFile, ...]:
     if snapshot is None:
         return ()
     with table.reading(snapshot):
-        return live_of_snapshot(table.manifests, snapshot)
+        return tuple(live_of_snapshot(table.manifests, snapshot))
 
 
 def _full(table: Table, number: int, least_level: int) -> SnapshotChange:

@@ -58,7 +58,7 @@ def _obstacle(table: Table) -> str | None:
             return f"its partition column {column} is of a type that Spark compares otherwise"
     if not is_exact(layout, name) or name_of(kind).startswith("TIME"):
         return f"its bucket key {name} is of a type whose equal values may be in several buckets"
-    if {file.total_buckets for file in table.live_files()} - {settings.bucket}:
+    if table.live().bucket_counts() - {settings.bucket}:
         return "some of its files are of another number of buckets; sys.rescale makes them anew"
     return None
 

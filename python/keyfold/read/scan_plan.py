@@ -48,7 +48,7 @@ def plan(table: Table, request: ReadRequest) -> tuple[ScanSpec, list[Task], Scan
     `t$ro` does: then nothing is merged, and rows are as old as the last full compaction.
     """
     head, aggregate = PlanHead.of(table, request), request.aggregate
-    files = _asked_for(head)
+    files, total = _asked_for(head), len(table.live())
     places = _some(list(_sections(head, files)), request.only)
     read = [file for _, found in places for section in found for file in section]
     unmerged = aggregate is not None and _is_unmerged(table.layout, aggregate, read)
@@ -68,19 +68,19 @@ def plan(table: Table, request: ReadRequest) -> tuple[ScanSpec, list[Task], Scan
         aggregate=aggregate,
         **table.named_by,
     )
-    return scan, found, _report(table, read, head.chosen.pushed, unmerged)
+    return scan, found, _report(head.chosen.pushed, total, read, table.snapshot_id, unmerged)
 
 
 def _report(
-    table: Table, read: Sequence[LiveFile], pushed: list[str], unmerged: bool
+    pushed: list[str], total: int, read: Sequence[LiveFile], snapshot: int | None, unmerged: bool
 ) -> ScanReport:
     return ScanReport(
         rows=sum(file.rows for file in read),
         bytes=sum(file.size for file in read),
         pushed=pushed,
-        files_total=len(table.live_files()),
+        files_total=total,
         files_read=len(read),
-        snapshot=table.snapshot_id,
+        snapshot=snapshot,
         unmerged=unmerged,
     )
 

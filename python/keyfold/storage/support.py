@@ -14,6 +14,8 @@ from keyfold.storage.metadata.entries import LiveFile
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, MARKED_SUFFIX
 
+SUFFIXES = (FILE_SUFFIX, MARKED_SUFFIX)
+
 LATEST = ("default", "latest", "latest-full", "full")
 _DYNAMIC = "-1"
 
@@ -94,7 +96,7 @@ def check_files(layout: TableLayout, live: Iterable[LiveFile]) -> None:
     """
     is_ordered = parse(layout).snapshot_ordering
     for file in live:
-        if not file.name.endswith((FILE_SUFFIX, MARKED_SUFFIX)):
+        if not file.name.endswith(SUFFIXES):
             raise NotSupportedError(
                 f"table {layout.name}: data file {file.name} is not Parquet: it can't be read here"
             )

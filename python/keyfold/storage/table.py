@@ -9,7 +9,6 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from keyfold.aggregates.states.bound_signatures import state_json
@@ -22,13 +21,20 @@ from keyfold.options.parsing import parse
 from keyfold.resources.cache import Cache
 from keyfold.storage.metadata.avro_records import INDEXED
 from keyfold.storage.metadata.entries import LiveFile, RowShapes, highest_sequence
-from keyfold.storage.metadata.manifests import Manifests
+from keyfold.storage.metadata.live_files import LiveFiles
+from keyfold.storage.metadata.manifests import KEPT_BYTES, Manifests
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.rest_client import publisher as rest_publisher
 from keyfold.storage.schema.defaults import as_text
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
-from keyfold.storage.support import check_files, check_indexes, check_readable, check_writable
+from keyfold.storage.support import (  # fmt: skip
+    SUFFIXES,
+    check_files,
+    check_indexes,
+    check_readable,
+    check_writable,
+)
 from keyfold.stores.files import Files
 from keyfold.stores.opened import open_files
 from keyfold.stores.snapshot_folder import changed, check_unchanged, reading
@@ -39,9 +45,8 @@ from keyfold.wire.specs import SchemaColumns
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
 _KEPT = 256
-_LIVE_KEPT = 8
 SCHEMAS: Cache[StoredSchema] = Cache(_KEPT)
-LIVE: Cache[tuple[LiveFile, ...]] = Cache(_LIVE_KEPT)
+LIVE: Cache[LiveFiles] = Cache(KEPT_BYTES, lambda live: live.memory)
 
 
 @dataclass(frozen=True)
@@ -103,20 +108,14 @@ class Table:
         `partition_filter` gets the partition's values, `bucket_filter` the bucket and the number
         of buckets of the file's partition.
         """
-        wanted = self.snapshot_id if snapshot_id is None else snapshot_id
-        found: tuple[LiveFile, ...] = () if wanted is None else self._live(wanted)
-        if partition_filter is None and bucket_filter is None:
-            return list(found)
-        takes = cache(partition_filter or (lambda _: True))
-        return [
-            file
-            for file in found
-            if takes(file.partition)
-            and (bucket_filter is None or bucket_filter(file.bucket, file.total_buckets))
-        ]
+        return self.live(snapshot_id).files(partition_filter, bucket_filter)
 
-    def _live(self, snapshot_id: int) -> tuple[LiveFile, ...]:
-        snapshot = self.snapshots.read(snapshot_id)
+    def live(self, snapshot_id: int | None = None) -> LiveFiles:
+        """The files of a snapshot (default: that of this handle), not objects yet."""
+        wanted = self.snapshot_id if snapshot_id is None else snapshot_id
+        if wanted is None:
+            return LiveFiles((), ())
+        snapshot = self.snapshots.read(wanted)
         with self.reading(snapshot):
             return live_of_snapshot(self.manifests, snapshot)
 
@@ -138,7 +137,8 @@ class Table:
 
     def highest_sequence(self, snapshot_id: int | None = None) -> int:
         """The greatest sequence number of any live file, -1 without data."""
-        return highest_sequence(self.live_files(snapshot_id))
+        highest = self.live(snapshot_id).highest()
+        return highest_sequence([] if highest is None else [highest])
 
     def check_readable(self) -> None:
         """Raises NotSupportedError, naming option or file, if we can't read the table rightly."""
@@ -176,7 +176,8 @@ class Table:
             with self.reading(snapshot):
                 found = self.manifests.records(INDEXED, snapshot.index_manifest)
                 check_indexes(self.layout, found)
-        check_files(self.layout, self.live_files())
+        is_ordered = self.options.snapshot_ordering
+        check_files(self.layout, self.live().without_suffix(SUFFIXES, or_source=is_ordered))
 
     def check_schema_of(self, snapshot: Snapshot) -> None:
         """Raises CorruptDataError if a snapshot was written under a newer schema, which is lost."""
@@ -273,12 +274,12 @@ def reads_files(
     return reading_them
 
 
-def live_of_snapshot(manifests: Manifests, snapshot: Snapshot) -> tuple[LiveFile, ...]:
-    """The files of a snapshot; the lists of the last few snapshots are kept."""
+def live_of_snapshot(manifests: Manifests, snapshot: Snapshot) -> LiveFiles:
+    """The files of a snapshot; those of the last few snapshots are kept."""
     key = (manifests.location, f"{snapshot.base_manifest_list} {snapshot.delta_manifest_list}")
     found = LIVE.get(key)
     if found is None:
-        found = tuple(manifests.live(snapshot))
+        found = manifests.live(snapshot)
         LIVE.put(key, found)
     return found
 

@@ -81,7 +81,7 @@ def test_random_histories(tmp_path_factory: pytest.TempPathFactory, steps: Any) 
 def upgrade(found: Table, number: int) -> None:
     """One live file moves to another level, as a compaction that rewrites nothing does."""
     base = found.snapshots.latest()
-    files = found.manifests.live(base)
+    files = found.manifests.live(base).files()
     if not files:
         return
     file = files[number % len(files)]

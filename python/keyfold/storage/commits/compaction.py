@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from keyfold.errors import ConflictError
 from keyfold.lazy import cached_property
 from keyfold.storage.commits.attempts import Entries
-from keyfold.storage.commits.conflicts import check_buckets, check_levels, is_more
+from keyfold.storage.commits.conflicts import check_buckets, check_levels, is_more, totals_of
 from keyfold.storage.metadata.entries import (
     LiveFile,
     Place,
@@ -22,6 +22,7 @@ from keyfold.storage.metadata.entries import (
     changelog_of,
     rewritten,
 )
+from keyfold.storage.metadata.live_files import LiveFiles
 from keyfold.storage.table import Table
 from keyfold.wire.specs import CommitMessage, CompactionStep, FileAtLevel, Merged
 
@@ -48,7 +49,7 @@ class Compaction:
 def fitting(
     table: Table,
     compactions: Sequence[Compaction],
-    live: Iterable[LiveFile],
+    live: LiveFiles,
     conflicts: dict[str, ConflictError],
 ) -> Entries:
     """The entries that put compactions in place, one after another, and those of the changes that
@@ -56,9 +57,8 @@ def fitting(
     there already are passed over.
     """
     buckets: dict[Place, list[LiveFile]] = {one.place: [] for one in compactions}
-    for file in live:
-        if (file.partition, file.bucket) in buckets:
-            buckets[file.partition, file.bucket].append(file)
+    for file in live.in_places(buckets.keys()):
+        buckets[file.partition, file.bucket].append(file)
     deleted: list[Record] = []
     ours: list[Record] = []
     told: list[Record] = []
@@ -86,7 +86,7 @@ def _placed(
     """
     check_compaction(table, one, bucket)
     kept = [file for file in bucket if (file.name, file.level) not in one.taken]
-    check_buckets(table, one.messages, kept)
+    check_buckets(table, one.messages, totals_of(kept))
     records = [rewritten(record) for record in added(table.schema, table.shapes, one.messages)]
     moved = [file for file in bucket if (file.name, file.level) in one.step.upgraded]
     records += [at_level(file.record, one.step.level) for file in moved]

@@ -32,6 +32,7 @@ from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import CommitMessage, RowChanges
 
 COMPACT = "COMPACT"
+Partition = tuple[Any, ...]
 Shares = Callable[[LiveFile, LiveFile], bool]
 
 
@@ -46,11 +47,17 @@ def check_rewritten(
         )
 
 
+def totals_of(files: Iterable[LiveFile]) -> Mapping[Partition, int]:
+    """The number of buckets of each partition that files are in."""
+    return {file.partition: file.total_buckets for file in files}
+
+
 def check_buckets(
-    table: Table, messages: Sequence[CommitMessage], kept: Iterable[LiveFile]
+    table: Table, messages: Sequence[CommitMessage], totals: Mapping[Partition, int]
 ) -> None:
-    """Raises TableError if a partition would hold files of different bucket counts."""
-    totals = {file.partition: file.total_buckets for file in kept}
+    """Raises TableError if a partition would hold files of different bucket counts: `totals` are
+    those that partitions keep.
+    """
     for message in messages:
         found = totals.get(message.partition.values, message.total_buckets)
         if found != message.total_buckets:

@@ -88,5 +88,5 @@ def take_back(table: Table, schemas: Schemas, buckets: int, before: int) -> None
     if schema_id is None or parse(schemas.read(schema_id).layout).bucket != buckets:
         return
     base = table.snapshots.latest()
-    totals = set() if base is None else {f.total_buckets for f in table.live_files(base.id)}
+    totals = set() if base is None else table.live(base.id).bucket_counts()
     _set(schemas, totals.pop() if len(totals) == 1 else before)

@@ -27,9 +27,10 @@ from keyfold.storage.maintenance.retained import (
     metadata,
     pins,
 )
-from keyfold.storage.metadata.avro_records import ENTRY, LISTED
-from keyfold.storage.metadata.entries import ADD, Record, identifier
-from keyfold.storage.metadata.manifests import Identifier, Manifests, unless_missing
+from keyfold.storage.metadata.avro_records import LISTED
+from keyfold.storage.metadata.entries import Record
+from keyfold.storage.metadata.manifest_columns import Identifier
+from keyfold.storage.metadata.manifests import Manifests, unless_missing
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.stores import folders
@@ -192,15 +193,9 @@ class _Entries:
     def _of(self, listed: Record) -> tuple[dict[Identifier, set[str]], set[Identifier]]:
         manifest = listed["_FILE_NAME"]
         if manifest not in self.read:
-            added: dict[Identifier, set[str]] = {}
-            deleted: set[Identifier] = set()
-            for record in self.manifests.records(ENTRY, manifest, listed["_FILE_SIZE"]):
-                file = record["_FILE"]
-                if record["_KIND"] == ADD:
-                    added[identifier(record)] = {file["_FILE_NAME"], *(file["_EXTRA_FILES"] or ())}
-                else:
-                    deleted.add(identifier(record))
-            self.read[manifest] = added, deleted
+            found = self.manifests.decoded(listed)
+            added = {found.identifier(row): {*found.names_of([row])} for row in found.added}
+            self.read[manifest] = added, {found.identifier(row) for row in found.deleted}
         return self.read[manifest]
 
 

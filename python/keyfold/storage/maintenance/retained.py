@@ -163,8 +163,8 @@ def data_names(
     found: set[str] = set()
     for name in manifest_lists(snapshot):
         for record in _records(manifests, LISTED, name, may_lack_lists):
-            for file in manifests.decoded(record).added.values():
-                found |= {file.name, *file.extra_files}
+            columns = manifests.decoded(record)
+            found.update(columns.names_of(columns.added))
     return found
 
 
@@ -176,7 +176,7 @@ def files_in(manifests: Manifests, lists: Iterable[str]) -> Iterator[LiveFile]:
         with suppress(CorruptDataError):
             for listed in manifests.records(LISTED, name):
                 with suppress(CorruptDataError):
-                    yield from manifests.decoded(listed).added.values()
+                    yield from manifests.added(listed)
 
 
 def manifest_lists(snapshot: Snapshot) -> list[str]:

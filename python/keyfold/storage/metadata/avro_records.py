@@ -57,11 +57,13 @@ _EXPECTED: Mapping[Check, str] = {
 }
 
 
-def _is_bytes(value: Any) -> bool:
+def is_bytes(value: Any) -> bool:
+    """Whether it is bytes."""
     return isinstance(value, bytes)
 
 
-def _is_time(value: Any) -> bool:
+def is_time(value: Any) -> bool:
+    """Whether it is milliseconds, or what Avro's libraries make of them."""
     return is_long(value) or isinstance(value, datetime.datetime)
 
 
@@ -103,21 +105,35 @@ def _check_field(name: str, value: Any, check: Check) -> None:
 
 @dataclass(frozen=True)
 class AvroField:
-    """A field of an Avro record: its type, the check of its values, and whether it came later, so
-    that older files lack it.
+    """A field of an Avro record: its type, the check of its values but NULL, whether it may be
+    NULL, and whether it came later, so that older files lack it. A record has the fields `inside`,
+    a list `items` of one kind.
     """
 
     avro: Any
     check: Check
+    nullable: bool = False
     later: bool = False
+    inside: Mapping[str, "AvroField"] | None = None
+    items: "AvroField | None" = None
+
+    @property
+    def checked(self) -> Check:
+        """The check of its values, NULL among them."""
+        return maybe(self.check) if self.nullable else self.check
 
 
 def _later(avro: Any, check: Check) -> AvroField:
-    return AvroField(["null", avro], check, later=True)
+    return AvroField(["null", avro], check, nullable=True, later=True)
 
 
 def _array(items: Any) -> Json:
     return {"type": "array", "items": items}
+
+
+def _later_list(items: AvroField) -> AvroField:
+    avro, check = ["null", _array(items.avro)], _each(items.checked)
+    return AvroField(avro, check, nullable=True, later=True, items=items)
 
 
 def _avro(name: str, declared: Mapping[str, AvroField]) -> Json:
@@ -131,25 +147,27 @@ def _avro(name: str, declared: Mapping[str, AvroField]) -> Json:
 
 def _checks(declared: Mapping[str, AvroField]) -> Check:
     return _has(
-        {name: field.check for name, field in declared.items() if not field.later},
+        {name: field.checked for name, field in declared.items() if not field.later},
         {name: field.check for name, field in declared.items() if field.later},
     )
 
 
 _INT, _LONG = AvroField("int", is_int), AvroField("long", is_long)
-_NAME, _BYTES = AvroField("string", is_name), AvroField("bytes", _is_bytes)
+_NAME, _BYTES = AvroField("string", is_name), AvroField("bytes", is_bytes)
 _LATER_INT, _LATER_LONG = _later("int", is_int), _later("long", is_long)
-_LATER_NAMES = _later(_array("string"), _each(is_name))
+_TEXT, _COUNT = AvroField("string", is_text), AvroField(["null", "long"], is_long, nullable=True)
 _STATISTICS = {
     "_MIN_VALUES": _BYTES,
     "_MAX_VALUES": _BYTES,
-    "_NULL_COUNTS": AvroField(["null", _array(["null", "long"])], maybe(_each(maybe(is_long)))),
+    "_NULL_COUNTS": AvroField(
+        ["null", _array(_COUNT.avro)], _each(_COUNT.checked), nullable=True, items=_COUNT
+    ),
 }
 _ARE_STATISTICS = _checks(_STATISTICS)
 
 
 def _statistics(of: str) -> AvroField:
-    return AvroField(_avro(f"record_{of}_STATS", _STATISTICS), _ARE_STATISTICS)
+    return AvroField(_avro(f"record_{of}_STATS", _STATISTICS), _ARE_STATISTICS, inside=_STATISTICS)
 
 
 _FILE = {
@@ -164,26 +182,26 @@ _FILE = {
     "_MAX_SEQUENCE_NUMBER": _LONG,
     "_SCHEMA_ID": _LONG,
     "_LEVEL": _INT,
-    "_EXTRA_FILES": AvroField(_array("string"), maybe(_each(is_name))),
+    "_EXTRA_FILES": AvroField(_array("string"), _each(is_name), nullable=True, items=_NAME),
     "_CREATION_TIME": AvroField(
-        ["null", {"type": "long", "logicalType": "timestamp-millis"}], maybe(_is_time)
+        ["null", {"type": "long", "logicalType": "timestamp-millis"}], is_time, nullable=True
     ),
-    "_DELETE_ROW_COUNT": AvroField(["null", "long"], maybe(is_long)),
-    "_EMBEDDED_FILE_INDEX": _later("bytes", _is_bytes),
+    "_DELETE_ROW_COUNT": _COUNT,
+    "_EMBEDDED_FILE_INDEX": _later("bytes", is_bytes),
     "_FILE_SOURCE": _LATER_INT,
-    "_VALUE_STATS_COLS": _later(_array("string"), _each(is_text)),
+    "_VALUE_STATS_COLS": _later_list(_TEXT),
     "_EXTERNAL_PATH": _later("string", is_text),  # any: nothing is read or deleted there
     "_FIRST_ROW_ID": _LATER_LONG,
-    "_WRITE_COLS": _later(_array("string"), _each(is_text)),
-    "_WRITE_COLS_SEQUENCES": _later(_array("long"), _each(is_long)),
+    "_WRITE_COLS": _later_list(_TEXT),
+    "_WRITE_COLS_SEQUENCES": _later_list(_LONG),
 }
-_ENTRY = {
+ENTRY_FIELDS = {
     "_VERSION": _INT,
     "_KIND": _INT,
     "_PARTITION": _BYTES,
     "_BUCKET": _INT,
     "_TOTAL_BUCKETS": _INT,
-    "_FILE": AvroField(_avro("DataFileMeta", _FILE), _checks(_FILE)),
+    "_FILE": AvroField(_avro("DataFileMeta", _FILE), _checks(_FILE), inside=_FILE),
 }
 _LISTED = {
     "_VERSION": _INT,
@@ -200,9 +218,9 @@ _LISTED = {
     "_MIN_ROW_ID": _LATER_LONG,
     "_MAX_ROW_ID": _LATER_LONG,
     "_TOTAL_BUCKETS": _LATER_INT,
-    "_EXTRA_FILES": _LATER_NAMES,
+    "_EXTRA_FILES": _later_list(_NAME),
 }
-ENTRY, ENTRY_SCHEMA = _checks(_ENTRY), _avro("ManifestEntry", _ENTRY)
+ENTRY, ENTRY_SCHEMA = _checks(ENTRY_FIELDS), _avro("ManifestEntry", ENTRY_FIELDS)
 LISTED, LIST_SCHEMA = _checks(_LISTED), _avro("ManifestFileMeta", _LISTED)
 INDEXED = _has({"_INDEX_TYPE": is_text, "_FILE_NAME": is_name})
 

@@ -7,6 +7,7 @@ import json
 import lzma
 import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, TypeVar
 
@@ -76,24 +77,43 @@ _HEADER = _record("Header", magic=_MAGIC, meta={"type": "map", "values": "bytes"
 _BLOCK = _record("Block", count="long", data="bytes", sync=_SYNC)
 
 
-def decode(data: bytes) -> list[Any]:
-    """The records of a file. Raises some exception if its bytes are not an Avro file."""
+@dataclass(frozen=True)
+class AvroFile:
+    """An Avro file without its codec: the bytes of its schema and of all its records."""
+
+    schema: bytes
+    count: int
+    content: bytes
+
+
+def opened(data: bytes) -> AvroFile:
+    """The file of these bytes. Raises some exception if they are not an Avro file."""
     source = BytesIO(data)
     header: Any = fastavro.schemaless_reader(source, _HEADER, None)
-    meta, sync = header["meta"], header["sync"]
+    meta = header["meta"]
     if header["magic"] != b"Obj\x01":
         raise ValueError("it does not begin as an Avro file")
-    _depth(document(meta["avro.schema"]), {})
-    count, content = _content(source, len(data), meta.get("avro.codec", b"null").decode(), sync)
-    plain = BytesIO()
-    meta = {"avro.schema": meta["avro.schema"], "avro.codec": b"null"}
-    fastavro.schemaless_writer(plain, _HEADER, {**header, "meta": meta})
-    if count:
-        fastavro.schemaless_writer(plain, _BLOCK, {"count": count, "data": content, "sync": sync})
-    plain.seek(0)
-    records: list[Any] = list(fastavro.reader(plain))
-    if len(records) != count:
-        raise ValueError(f"it ends after {len(records)} of {count} records")
+    codec = meta.get("avro.codec", b"null").decode()
+    return AvroFile(meta["avro.schema"], *_content(source, len(data), codec, header["sync"]))
+
+
+def checked_schema(schema: bytes) -> Any:
+    """The schema of records that nest to an end. Raises some exception if they don't."""
+    found = document(schema)
+    _depth(found, {})
+    return found
+
+
+def decode(data: bytes) -> list[Any]:
+    """The records of a file. Raises some exception if its bytes are not an Avro file."""
+    file = opened(data)
+    schema: Any = fastavro.parse_schema(checked_schema(file.schema))
+    content = BytesIO(file.content)
+    records: list[Any] = [
+        fastavro.schemaless_reader(content, schema, None) for _ in range(file.count)
+    ]
+    if content.tell() != len(file.content):
+        raise ValueError(f"it ends after byte {content.tell()} of {len(file.content)}")
     return records
 
 

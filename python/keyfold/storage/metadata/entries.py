@@ -63,9 +63,15 @@ class LiveFile(DataFile):
     binary bytes. Keys and statistics are decoded at first use and kept.
     """
 
-    record: Record
     partition: tuple[Any, ...]
+    bucket: int
+    total_buckets: int
+    source: int | None  # APPEND_SOURCE, COMPACT_SOURCE, or None if the writer did not record it
+    extra_files: tuple[str, ...]  # files beside it that are its own: indexes
+    external_path: str | None
+    keys: tuple[bytes, bytes]
     shapes: RowShapes
+    stored: Callable[[], Record]
 
     @staticmethod
     def of(record: Record, partition: tuple[Any, ...], shapes: RowShapes) -> LiveFile:
@@ -80,10 +86,21 @@ class LiveFile(DataFile):
             file["_MAX_SEQUENCE_NUMBER"],
             file["_SCHEMA_ID"],
             file["_LEVEL"],
-            record,
             partition,
+            record["_BUCKET"],
+            record["_TOTAL_BUCKETS"],
+            file.get("_FILE_SOURCE"),
+            tuple(file["_EXTRA_FILES"] or ()),
+            file.get("_EXTERNAL_PATH"),
+            (file["_MIN_KEY"], file["_MAX_KEY"]),
             shapes,
+            lambda: record,
         )
+
+    @cached_property
+    def record(self) -> Record:
+        """The entry, with all that its writer stored."""
+        return self.stored()
 
     @property
     def file(self) -> Record:
@@ -91,38 +108,14 @@ class LiveFile(DataFile):
         found: Record = self.record["_FILE"]
         return found
 
-    @property
-    def bucket(self) -> int:
-        return int(self.record["_BUCKET"])
-
-    @property
-    def total_buckets(self) -> int:
-        return int(self.record["_TOTAL_BUCKETS"])
-
-    @property
-    def source(self) -> int | None:
-        """APPEND_SOURCE, COMPACT_SOURCE, or None if the writer did not record it."""
-        found: int | None = self.file.get("_FILE_SOURCE")
-        return found
-
-    @property
-    def extra_files(self) -> tuple[str, ...]:
-        """Files beside it that are its own: indexes."""
-        return tuple(self.file["_EXTRA_FILES"] or ())
-
-    @property
-    def external_path(self) -> str | None:
-        found: str | None = self.file.get("_EXTERNAL_PATH")
-        return found
-
     @cached_property
     def min_key(self) -> tuple[Any, ...]:
         """The first key, in primary-key order without partition columns."""
-        return self.shapes.key.decode(self.file["_MIN_KEY"])
+        return self.shapes.key.decode(self.keys[0])
 
     @cached_property
     def max_key(self) -> tuple[Any, ...]:
-        return self.shapes.key.decode(self.file["_MAX_KEY"])
+        return self.shapes.key.decode(self.keys[1])
 
     @cached_property
     def first(self) -> tuple[Any, ...]:

@@ -8,11 +8,10 @@ the number of manifests stays low. A full rewrite works off deletes.
 """
 
 import contextlib
-import functools
 import io
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,37 +21,25 @@ from keyfold.errors import CorruptDataError
 from keyfold.files import damage
 from keyfold.options.declared import TableOptions
 from keyfold.resources.cache import Cache
-from keyfold.storage.metadata.avro_records import ENTRY, ENTRY_SCHEMA, LIST_SCHEMA, LISTED, Check
+from keyfold.storage.metadata.avro_records import ENTRY_SCHEMA, LIST_SCHEMA, LISTED, Check
 from keyfold.storage.metadata.binary_row import RowCodec
-from keyfold.storage.metadata.documents import decode
-from keyfold.storage.metadata.entries import ADD, DELETE, LiveFile, Record, RowShapes, identifier
+from keyfold.storage.metadata.documents import decode, opened
+from keyfold.storage.metadata.entries import ADD, LiveFile, Record, RowShapes
+from keyfold.storage.metadata.live_files import LiveFiles, left_of, live_of
+from keyfold.storage.metadata.manifest_columns import ManifestColumns, columns_of
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.stores.files import Files
 
 CODEC = "zstandard"
-ENTRIES_KEPT = 60_000
-MANIFESTS_KEPT = 1_000  # small commits make small ones, which no newer snapshot needs for long
+KEPT_BYTES = 400 << 20  # of columns: a million entries
 ENTRIES_PER_MANIFEST = 20_000
 
-Identifier = tuple[Any, ...]
 _ENTRY_SCHEMA = fastavro.parse_schema(ENTRY_SCHEMA)
 _LIST_SCHEMA = fastavro.parse_schema(LIST_SCHEMA)
 LEAST_DELETES = 64
 
 
-@dataclass(frozen=True)
-class Decoded:
-    """One manifest: the files it adds, by identifier, and the identifiers it deletes."""
-
-    added: Mapping[Identifier, LiveFile]
-    deleted: Mapping[Identifier, Record]
-
-
-def _weight(decoded: Decoded) -> int:
-    return max(len(decoded.added) + len(decoded.deleted), ENTRIES_KEPT // MANIFESTS_KEPT)
-
-
-CACHE: Cache[Decoded] = Cache(ENTRIES_KEPT, _weight)
+CACHE: Cache[ManifestColumns] = Cache(KEPT_BYTES, lambda columns: columns.memory)
 
 
 @dataclass(frozen=True)
@@ -98,17 +85,15 @@ class Manifests:
         words = f"manifest {found} is named again, expected each once"
         return damage.metadata_file("manifest list", self.path(name), words)
 
-    def live(self, snapshot: Snapshot) -> list[LiveFile]:
+    def live(self, snapshot: Snapshot) -> LiveFiles:
         """The files a snapshot holds, in the order they were added."""
         return live_of([self.decoded(record) for record in self.listed(snapshot)])
 
     def changes(self, snapshot: Snapshot) -> Iterator[tuple[list[LiveFile], list[LiveFile]]]:
         """The files that each manifest of a snapshot's changes adds, and those that it removes."""
         for listed in self.changed(snapshot):
-            decoded = self.decoded(listed)
-            gone = decoded.deleted.values()
-            removed = [LiveFile.of(one, self.partition(one), self.shapes) for one in gone]
-            yield list(decoded.added.values()), removed
+            found = self.decoded(listed)
+            yield found.files(found.added), found.files(found.deleted)
 
     def touched(self, snapshot: Snapshot) -> list[LiveFile]:
         """The files that a snapshot adds and those that it removes."""
@@ -118,61 +103,55 @@ class Manifests:
         """The changelog files of a snapshot."""
         name, size = snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size
         listed = [] if name is None else self._listed(name, size)
-        return [file for one in listed for file in self.decoded(one).added.values()]
+        return [file for one in listed for file in self.added(one)]
 
-    def decoded(self, listed: Record) -> Decoded:
+    def added(self, listed: Record) -> list[LiveFile]:
+        """The files that the manifest of a record of a manifest list adds."""
+        found = self.decoded(listed)
+        return found.files(found.added)
+
+    def decoded(self, listed: Record) -> ManifestColumns:
         """The manifest of a record of a manifest list, from the cache or from its file."""
         path = self.path(listed["_FILE_NAME"])
         found = CACHE.get(path)
         if found is None:
-            records = self.records(ENTRY, listed["_FILE_NAME"], listed["_FILE_SIZE"])
+            data = self._data(path, listed["_FILE_SIZE"])
             with _understood(path):
-                found = self._decode(records)
+                found = columns_of(path, opened(data), self.shapes)
             CACHE.put(path, found)
         return found
 
     def files_of(self, records: Iterable[Record]) -> list[LiveFile]:
         """The files that records add."""
-        return list(self._decode(records).added.values())
-
-    def _decode(self, records: Iterable[Record]) -> Decoded:
-        added: dict[Identifier, LiveFile] = {}
-        deleted: dict[Identifier, Record] = {}
-        partition_of = functools.cache(self.shapes.partition.decode)
-        for record in records:
-            key = identifier(record)
-            if key in (deleted if record["_KIND"] == DELETE else added):
-                raise ValueError(f"file {record['_FILE']['_FILE_NAME']} is in it twice")
-            if record["_KIND"] == DELETE:
-                deleted[key] = record
-                continue
-            partition = partition_of(record["_PARTITION"])
-            added[key] = LiveFile.of(record, partition, self.shapes)
-        return Decoded(added, deleted)
+        return [LiveFile.of(one, self.partition(one), self.shapes) for one in records]
 
     def partition(self, record: Record) -> tuple[Any, ...]:
         """The partition's values in an entry."""
         return self.shapes.partition.decode(record["_PARTITION"])
 
     def records(self, check: Check, name: str, size: int | None = None) -> list[Record]:
-        """Records of a file of `size` bytes (if known), each of which passes `check` (`LISTED`,
-        `ENTRY` or `INDEXED`). Raises CorruptDataError if it is not; the cause is a
-        FileNotFoundError if the file is missing.
+        """Records of a manifest list or index manifest of `size` bytes (if known), each of which
+        passes `check` (`LISTED` or `INDEXED`). Raises CorruptDataError if it is not; the cause is
+        a FileNotFoundError if the file is missing.
         """
         path = self.path(name)
-        try:
-            data = self.files.read(path)
-        except FileNotFoundError as error:
-            raise damage.metadata_file("manifest", path, "it is missing") from error
-        except IsADirectoryError as error:
-            raise damage.metadata_file("manifest", path, error) from error
-        if size and len(data) != size:  # a cut between two blocks would go unnoticed
-            raise damage.metadata_file("manifest", path, damage.of_size(len(data), size))
+        data = self._data(path, size)
         with _understood(path):
             records: list[Any] = decode(data)
             for record in records:
                 check(record)
         return records
+
+    def _data(self, path: str, size: int | None) -> bytes:
+        try:
+            data = self.files.read(path)
+        except (FileNotFoundError, IsADirectoryError) as error:
+            is_missing = isinstance(error, FileNotFoundError)
+            found = "it is missing" if is_missing else error
+            raise damage.metadata_file("manifest", path, found) from error
+        if size and len(data) != size:  # a cut between two blocks would go unnoticed
+            raise damage.metadata_file("manifest", path, damage.of_size(len(data), size))
+        return data
 
     def write_list(self, name: str, records: Sequence[Record]) -> int:
         """Write a manifest list; returns its size in bytes."""
@@ -190,7 +169,7 @@ class Manifests:
         name = f"manifest-{uuid.uuid4()}-0"
         data = _encode(_ENTRY_SCHEMA, records)
         self.files.write(self.path(name), data)
-        CACHE.put(self.path(name), self._decode(records))
+        CACHE.put(self.path(name), columns_of(self.path(name), opened(data), self.shapes))
         return _list_record(name, len(data), records, schema_id, self.shapes.partition)
 
     def remove(self, names: Iterable[str]) -> None:
@@ -224,38 +203,16 @@ def unless_missing() -> Iterator[None]:
             raise
 
 
-def live_of(manifests: Sequence[Decoded]) -> list[LiveFile]:
-    """Files added by any of the manifests and deleted by none. Raises CorruptDataError if two add
-    the same file, whose rows would count twice.
-    """
-    deleted = {found for manifest in manifests for found in manifest.deleted}
-    live: dict[Identifier, LiveFile] = {}
-    for manifest in manifests:
-        for key, file in manifest.added.items():
-            if key in deleted:
-                continue
-            if key in live:
-                raise damage.entry(f"data file {file.name} is added by two manifests")
-            live[key] = file
-    return list(live.values())
-
-
-def merged_records(manifests: Sequence[Decoded], *, whole_table: bool) -> list[Record]:
+def merged_records(manifests: Sequence[ManifestColumns], *, whole_table: bool) -> list[Record]:
     """Entries of the manifests with ADD and DELETE of one file cancelled.
 
     A DELETE whose ADD is in none of them is kept, unless they are the `whole_table`.
     """
-    live = [file.record for file in live_of(manifests)]
-    if whole_table:
-        return live
-    added = {key for manifest in manifests for key in manifest.added}
-    rest = [
-        record
-        for manifest in manifests
-        for key, record in manifest.deleted.items()
-        if key not in added
-    ]
-    return rest + live
+    live = live_of(manifests)
+    rest = [] if whole_table else left_of(manifests)
+    parts = zip(live.manifests, live.rows, strict=True)
+    rest += [(one, row) for one, rows in parts for row in rows.tolist()]
+    return [one.record(row) for one, row in rest]
 
 
 def _encode(schema: Any, records: Sequence[Record]) -> bytes:

@@ -1,0 +1,1 @@
+"""Avro's records as columns, and what their bytes have in common."""

@@ -1,0 +1,151 @@
+"""The live files of a snapshot, as the entries of its manifests that no other entry deletes.
+
+Which entries live is decided on columns. Files become objects where a plan or commit hands them
+out, and only those that its filters leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from keyfold.files import damage
+from keyfold.storage.metadata.entries import LiveFile, Place
+from keyfold.storage.metadata.manifest_columns import ManifestColumns, Numbers, repeated
+
+Partition = tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LiveFiles:
+    """Entries of manifests, in the order in which their files were added: `rows` of each."""
+
+    manifests: tuple[ManifestColumns, ...]
+    rows: tuple[Numbers, ...]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.rows))
+
+    def __iter__(self) -> Iterator[LiveFile]:
+        return iter(self.files())
+
+    @property
+    def memory(self) -> int:
+        """The bytes of memory that it keeps."""
+        return sum(one.memory for one in self.manifests) + sum(rows.nbytes for rows in self.rows)
+
+    def files(
+        self,
+        takes: Callable[[Partition], bool] | None = None,
+        takes_bucket: Callable[[int, int], bool] | None = None,
+    ) -> list[LiveFile]:
+        """The files in partitions that `takes` takes, by their values, and in buckets that
+        `takes_bucket` takes, by their number and that of all buckets of the partition.
+        """
+        wanted = None if takes is None else cache(takes)
+        found: list[LiveFile] = []
+        for one, rows in self._parts():
+            if wanted is not None:
+                taken = np.array([wanted(values) for values in one.partitions], dtype=bool)
+                rows = rows[taken[one.codes[rows]]] if len(rows) else rows
+            if takes_bucket is not None:
+                rows = rows[_in_buckets(one, rows, takes_bucket)]
+            found += one.files(rows.tolist())
+        return found
+
+    def in_places(self, places: Collection[Place]) -> list[LiveFile]:
+        """The files in some buckets."""
+        partitions = {partition for partition, _ in places}
+        buckets = {bucket for _, bucket in places}
+        files = self.files(partitions.__contains__, lambda bucket, _: bucket in buckets)
+        return [file for file in files if (file.partition, file.bucket) in places]
+
+    def totals(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """The number of buckets of the file of each partition that was added last."""
+        found: dict[Partition, int] = {}
+        for one, rows in self._parts():
+            for code, values in enumerate(one.partitions):
+                of = rows[one.codes[rows] == code] if values in partitions else rows[:0]
+                if len(of):
+                    found[values] = one.total_buckets.item(of[-1])
+        return found
+
+    def highest(self) -> LiveFile | None:
+        """The file of the greatest sequence number."""
+        best: tuple[int, ManifestColumns, int] | None = None
+        for one, rows in self._parts():
+            numbers = one.max_sequence[rows]
+            if len(rows) and (best is None or numbers.max() > best[0]):
+                place = int(numbers.argmax())
+                best = numbers.item(place), one, rows.item(place)
+        return None if best is None else best[1].files([best[2]])[0]
+
+    def bucket_counts(self) -> set[int]:
+        """The numbers of buckets that partitions have."""
+        return {
+            number
+            for one, rows in self._parts()
+            for number in np.unique(one.total_buckets[rows]).tolist()
+        }
+
+    def without_suffix(self, suffixes: Sequence[str], *, or_source: bool) -> list[LiveFile]:
+        """The files whose names end otherwise, those that lie elsewhere or have other files, and
+        those of an unknown source if it matters.
+        """
+        found: list[LiveFile] = []
+        for one, rows in self._parts():
+            is_odd = one.more | ~one.ends_in(tuple(suffixes))
+            is_odd = is_odd | one.lacks_source if or_source else is_odd
+            found += one.files(rows[is_odd[rows]].tolist())
+        return found
+
+    def _parts(self) -> Iterator[tuple[ManifestColumns, Numbers]]:
+        return zip(self.manifests, self.rows, strict=True)
+
+
+def _in_buckets(one: ManifestColumns, rows: Numbers, takes: Callable[[int, int], bool]) -> Numbers:
+    """Which rows are in buckets that are taken. Each pair of numbers is asked about once."""
+    pairs = np.stack((one.bucket[rows], one.total_buckets[rows]), axis=1).astype(np.int32)
+    words, places = np.unique(pairs.view(np.int64)[:, 0], return_inverse=True)
+    asked = [takes(*pair) for pair in words.view(np.int32).reshape(-1, 2).tolist()]
+    return np.array(asked, dtype=bool)[places]
+
+
+def live_of(manifests: Sequence[ManifestColumns]) -> LiveFiles:
+    """The files that some of the manifests add and none deletes. Raises CorruptDataError if two add
+    the same file, whose rows would count twice.
+    """
+    every = [np.arange(len(one), dtype=np.int32) for one in manifests]
+    lives = [~one.is_deleted for one in manifests]
+    by_key: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
+    for place, row in repeated(manifests, every):
+        by_key.setdefault(manifests[place].identifier(row), []).append((place, row))
+    for entries in by_key.values():
+        if any(manifests[place].is_deleted[row] for place, row in entries):
+            for place, row in entries:
+                lives[place][row] = False
+        elif len(entries) > 1:
+            place, row = entries[-1]
+            name = manifests[place].name(row)
+            raise damage.entry(f"data file {name} is added by two manifests")
+    rows = tuple(all_of[lasts] for all_of, lasts in zip(every, lives, strict=True))
+    return LiveFiles(tuple(manifests), rows)
+
+
+def left_of(manifests: Sequence[ManifestColumns]) -> list[tuple[ManifestColumns, int]]:
+    """The entries that delete files which none of the manifests adds."""
+    added = {
+        manifests[place].identifier(row)
+        for place, row in repeated(manifests, [np.arange(len(one)) for one in manifests])
+        if not manifests[place].is_deleted[row]
+    }
+    return [
+        (one, row)
+        for one in manifests
+        for row in np.flatnonzero(one.is_deleted).tolist()
+        if one.identifier(row) not in added
+    ]

@@ -1,0 +1,336 @@
+"""A manifest as columns: what planning and committing ask of every entry is in numbers, names and
+keys are bytes, and a file becomes an object where it is handed out.
+
+An entry's record, with all that its writer stored, is made of the entry's own bytes where it is
+needed.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from io import BytesIO
+from typing import Any
+
+import fastavro
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from keyfold.files import damage
+from keyfold.kernels.avro.entries import codes_of, identities_of
+from keyfold.kernels.avro.records import DEPTH, Columns, decode_records
+from keyfold.kernels.buffers import Rows, Words, bytes_of
+from keyfold.lazy import cached_property
+from keyfold.resources.cache import Cache
+from keyfold.storage.metadata.avro_program import Wanted, least_bytes, program_of
+from keyfold.storage.metadata.avro_records import ENTRY, ENTRY_FIELDS
+from keyfold.storage.metadata.documents import AvroFile, checked_schema
+from keyfold.storage.metadata.entries import DELETE, LiveFile, Record, RowShapes, identifier
+
+Numbers = npt.NDArray[Any]
+Identifier = tuple[Any, ...]
+
+_NUMBERS = (
+    "_KIND",
+    "_BUCKET",
+    "_TOTAL_BUCKETS",
+    "_FILE._LEVEL",
+    "_FILE._FILE_SIZE",
+    "_FILE._ROW_COUNT",
+    "_FILE._MIN_SEQUENCE_NUMBER",
+    "_FILE._MAX_SEQUENCE_NUMBER",
+    "_FILE._SCHEMA_ID",
+    "_FILE._DELETE_ROW_COUNT",
+    "_FILE._FILE_SOURCE",
+)
+_KIND, _BUCKET, _TOTAL, _LEVEL, _LAST_SEQUENCE, _DELETES, _SOURCE = 0, 1, 2, 3, 7, 9, 10
+_SPANS = (
+    "_PARTITION",
+    "_FILE._FILE_NAME",
+    "_FILE._MIN_KEY",
+    "_FILE._MAX_KEY",
+    "_FILE._EXTRA_FILES",
+    "_FILE._EMBEDDED_FILE_INDEX",
+    "_FILE._EXTERNAL_PATH",
+)
+_PARTITION, _NAME, _FIRST, _LAST, _EXTRA, _INDEX, _ELSEWHERE = range(7)
+_WANTED = Wanted(ENTRY_FIELDS, _NUMBERS, _SPANS)
+_LEAST_BYTES = least_bytes(ENTRY_FIELDS)
+_SCHEMAS_KEPT = 16
+_SEED = secrets.randbits(64)
+_OBJECTS = 8 << 10  # bytes of what holds the columns: of many small manifests it is most
+
+
+@dataclass(frozen=True)
+class Made:
+    """The files of a manifest that were handed out, by the place of their entry."""
+
+    entries: int
+    files: dict[int, LiveFile]
+
+
+FILES_KEPT = 60_000
+FILES: Cache[Made] = Cache(FILES_KEPT, lambda made: made.entries)
+
+
+@dataclass(frozen=True, eq=False)
+class ManifestColumns:
+    """The entries of one manifest, in their order. `names`, and the first and last of `keys`, are
+    (start, length) in `content`, where entry i ends at `ends[i]`. The entries with `more` have
+    other files, an index or another place, which only their records say.
+    """
+
+    path: str
+    shapes: RowShapes
+    schema: Any
+    content: pa.Buffer
+    ends: Numbers
+    is_deleted: Numbers
+    numbers: tuple[Numbers, ...]
+    lacks_deletes: Numbers
+    lacks_source: Numbers
+    codes: Numbers
+    partitions: tuple[tuple[Any, ...], ...]
+    raw_partitions: tuple[bytes, ...]
+    names: Numbers
+    keys: tuple[Numbers, Numbers]
+    more: Numbers
+    identities: Words
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @cached_property
+    def memory(self) -> int:
+        """The bytes of memory that it takes."""
+        arrays = [self.ends, self.is_deleted, *self.numbers, self.lacks_deletes, self.lacks_source]
+        arrays += [self.codes, self.names, *self.keys, self.more, self.identities]
+        return _OBJECTS + int(self.content.size) + sum(array.nbytes for array in arrays)
+
+    @property
+    def bucket(self) -> Numbers:
+        """The bucket of each entry."""
+        return self.numbers[_BUCKET]
+
+    @property
+    def total_buckets(self) -> Numbers:
+        """The number of buckets of each entry's partition."""
+        return self.numbers[_TOTAL]
+
+    @property
+    def max_sequence(self) -> Numbers:
+        """The greatest sequence number in each entry's file."""
+        return self.numbers[_LAST_SEQUENCE]
+
+    @cached_property
+    def added(self) -> list[int]:
+        """The entries that add a file."""
+        found: list[int] = np.flatnonzero(~self.is_deleted).tolist()
+        return found
+
+    @cached_property
+    def deleted(self) -> list[int]:
+        """The entries that take a file away."""
+        found: list[int] = np.flatnonzero(self.is_deleted).tolist()
+        return found
+
+    def ends_in(self, suffixes: Sequence[str]) -> Numbers:
+        """Which names end in one of the suffixes."""
+        data, found = bytes_of(self.content), np.zeros(len(self), dtype=bool)
+        ends = self.names[:, 0].astype(np.int64) + self.names[:, 1]
+        for suffix in map(str.encode, suffixes):
+            places = ends[:, None] - np.arange(len(suffix), 0, -1)
+            is_there = data[np.maximum(places, 0)] == np.frombuffer(suffix, dtype=np.uint8)
+            found |= (self.names[:, 1] >= len(suffix)) & is_there.all(axis=1)
+        return found
+
+    def record(self, row: int) -> Record:
+        """The entry as its writer stored it. Raises CorruptDataError if its bytes are damaged."""
+        start = int(self.ends[row - 1]) if row else 0
+        try:
+            return _record(self.schema, self.content[start : int(self.ends[row])])
+        except MemoryError:
+            raise
+        except Exception as error:  # anything that Avro's library makes of values of other types
+            raise damage.metadata_file("manifest", self.path, repr(error)) from error
+
+    def identifier(self, row: int) -> Identifier:
+        """The values by which an ADD and a DELETE mean the same file."""
+        if self.more[row]:
+            return identifier(self.record(row))
+        bucket, level = self.numbers[_BUCKET].item(row), self.numbers[_LEVEL].item(row)
+        raw = self.raw_partitions[self.codes[row]]
+        return raw, bucket, level, self.name(row), (), None, None
+
+    def name(self, row: int) -> str:
+        """The name of an entry's file."""
+        return self._bytes(self.names, row).decode()
+
+    def names_of(self, rows: Iterable[int]) -> Iterable[str]:
+        """The names of the files of some entries, and of those beside them that are their own."""
+        for row in rows:
+            yield self.name(row)
+            if self.more[row]:
+                yield from self.record(row)["_FILE"]["_EXTRA_FILES"] or ()
+
+    def files(self, rows: Iterable[int]) -> list[LiveFile]:
+        """The files of some entries. Those that were handed out lately are the same objects, with
+        what is known of their keys.
+        """
+        made = FILES.get(self.path)
+        if made is None:
+            made = Made(len(self), {})
+            FILES.put(self.path, made)
+        known, found = made.files, []
+        for row in rows:
+            file = known.get(row)
+            if file is None:
+                file = known[row] = self._file(row)
+            found.append(file)
+        return found
+
+    def _file(self, row: int) -> LiveFile:
+        _, bucket, total, level, size, rows, low, high, schema_id, deletes, source = (
+            column.item(row) for column in self.numbers
+        )
+        stored = self.record(row)["_FILE"] if self.more[row] else {}
+        return LiveFile(
+            self.name(row),
+            size,
+            rows,
+            None if self.lacks_deletes[row] else deletes,
+            low,
+            high,
+            schema_id,
+            level,
+            self.partitions[self.codes[row]],
+            bucket,
+            total,
+            None if self.lacks_source[row] else source,
+            tuple(stored.get("_EXTRA_FILES") or ()),
+            stored.get("_EXTERNAL_PATH"),
+            (self._bytes(self.keys[0], row), self._bytes(self.keys[1], row)),
+            self.shapes,
+            partial(self.record, row),
+        )
+
+    def _bytes(self, spans: Numbers, row: int) -> bytes:
+        start = spans.item(row, 0)
+        return self.view[start : start + spans.item(row, 1)].tobytes()
+
+    @cached_property
+    def view(self) -> memoryview:
+        """The content, of which a part is cheap."""
+        return memoryview(self.content)
+
+
+def columns_of(path: str, file: AvroFile, shapes: RowShapes) -> ManifestColumns:
+    """The columns of a manifest. Raises some exception if its bytes are not those of a manifest, or
+    if an entry is in it twice.
+    """
+    if file.count * _LEAST_BYTES > len(file.content):
+        raise ValueError(f"{len(file.content)} bytes claim {file.count} records")
+    schema, program = _understood(file.schema)
+    content, found = pa.py_buffer(file.content), _empty(file.count)
+    data, ends = bytes_of(content), found.ends
+    accepted = decode_records(data, program, np.zeros(DEPTH, dtype=np.int64), found)
+    done = int(ends[accepted - 1]) if accepted else 0
+    if accepted < file.count:
+        ENTRY(_record(schema, content[done:]))  # it says what is wrong
+        raise ValueError(f"record {accepted + 1} of {file.count} is not encoded as Avro has it")
+    if done != len(data):
+        raise ValueError(f"it has {len(data) - done} bytes more than its {file.count} records")
+    made = _made(path, shapes, schema, content, found)
+    for row in np.flatnonzero(found.odd).tolist():
+        ENTRY(made.record(row))
+    _check_distinct(made)
+    return made
+
+
+@lru_cache(_SCHEMAS_KEPT)
+def _understood(schema: bytes) -> tuple[Any, Rows]:
+    """The schema of a file as Avro's library takes it, and the program that reads its records."""
+    found = checked_schema(schema)
+    program = program_of(found, _WANTED)
+    return fastavro.parse_schema(found), program
+
+
+def _record(schema: Any, data: pa.Buffer) -> Record:
+    found: Any = fastavro.schemaless_reader(BytesIO(data), schema, None)
+    record: Record = found
+    return record
+
+
+def _empty(count: int) -> Columns:
+    """Columns of so many records, all NULL."""
+    return Columns(
+        np.zeros((len(_NUMBERS), count), dtype=np.int64),
+        np.ones((len(_NUMBERS), count), dtype=np.uint8),
+        np.full((len(_SPANS), count, 2), -1, dtype=np.int32),
+        np.zeros(count, dtype=np.int32),
+        np.zeros(count, dtype=np.uint8),
+    )
+
+
+def _made(
+    path: str, shapes: RowShapes, schema: Any, content: pa.Buffer, found: Columns
+) -> ManifestColumns:
+    data, spans, numbers = bytes_of(content), found.spans, found.numbers
+    codes, firsts = codes_of(data, spans[_PARTITION], _SEED)
+    starts = spans[_PARTITION][firsts].tolist()
+    raw = [memoryview(content)[start : start + size].tobytes() for start, size in starts]
+    more = (spans[_EXTRA, :, 1] > 0) | (spans[_INDEX, :, 1] >= 0) | (spans[_ELSEWHERE, :, 1] >= 0)
+    return ManifestColumns(
+        path,
+        shapes,
+        schema,
+        content,
+        found.ends,
+        numbers[_KIND] == DELETE,
+        tuple(_narrow(column) for column in numbers),
+        found.nulls[_DELETES].astype(bool),
+        found.nulls[_SOURCE].astype(bool),
+        _narrow(codes),
+        tuple(shapes.partition.decode(one) for one in raw),
+        tuple(raw),
+        spans[_NAME].copy(),
+        (spans[_FIRST].copy(), spans[_LAST].copy()),
+        more,
+        identities_of(data, spans[_NAME], numbers[_BUCKET], numbers[_LEVEL], _SEED),
+    )
+
+
+def _narrow(column: Numbers) -> Numbers:
+    """The numbers in as few bytes as hold the largest of them."""
+    if not len(column):
+        return column.copy()
+    kind = np.result_type(np.min_scalar_type(column.min()), np.min_scalar_type(column.max()))
+    return column.astype(kind if kind.kind in "iu" else column.dtype)
+
+
+def repeated(columns: Sequence[ManifestColumns], rows: Sequence[Numbers]) -> list[tuple[int, int]]:
+    """Entries whose identity another one of these seems to have, as (manifest, row)."""
+    numbers = [one.identities[found] for one, found in zip(columns, rows, strict=True)]
+    together = np.concatenate([np.empty(0, dtype=np.uint64), *numbers])
+    ordered = np.sort(together)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(twice):
+        return []
+    return [
+        (place, row)
+        for place, (found, of) in enumerate(zip(rows, numbers, strict=True))
+        for row in found[np.isin(of, twice)].tolist()
+    ]
+
+
+def _check_distinct(made: ManifestColumns) -> None:
+    """Raises ValueError if a file is added or deleted twice."""
+    seen = set()
+    for _, row in repeated([made], [np.arange(len(made))]):
+        key = made.is_deleted.item(row), made.identifier(row)
+        if key in seen:
+            raise ValueError(f"file {made.name(row)} is in it twice")
+        seen.add(key)
