@@ -14,7 +14,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from keyfold.storage.metadata import manifests
+from keyfold.storage import table
+from keyfold.storage.metadata import manifest_columns, manifests
 from keyfold.stores.opened import store_of
 from keyfold.wire.specs import Section
 from keyfold.write.writer import write
@@ -72,7 +73,9 @@ def anonymous(pid: int) -> int:
 def test_the_driver_process_keeps_no_more_objects(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(manifests, "MANIFESTS_KEPT", 5)
+    monkeypatch.setattr(manifests.CACHE, "_most", 5 * 10_000)  # bytes
+    monkeypatch.setattr(manifest_columns.FILES, "_most", 5 * 60)  # files
+    monkeypatch.setattr(table.LIVE, "_most", 1)
     found = tables.table(tmp_path, tables.new_table(bucket="1"))
     rows = pa.record_batch({"k": pa.array(range(9)), "v": pa.array(range(9))})
 

@@ -46,7 +46,8 @@ Given = ParamSpec("Given")
 Made = TypeVar("Made")
 _KEPT = 256
 SCHEMAS: Cache[StoredSchema] = Cache(_KEPT)
-LIVE: Cache[LiveFiles] = Cache(KEPT_BYTES, lambda live: live.memory)
+_LEAST_WEIGHT = KEPT_BYTES // 8  # of a snapshot: older ones are rarely asked for again
+LIVE: Cache[LiveFiles] = Cache(KEPT_BYTES, lambda live: max(live.memory, _LEAST_WEIGHT))
 
 
 @dataclass(frozen=True)

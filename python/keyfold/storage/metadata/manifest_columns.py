@@ -73,7 +73,9 @@ class Made:
 
 
 FILES_KEPT = 60_000
-FILES: Cache[Made] = Cache(FILES_KEPT, lambda made: made.entries)
+_MANIFESTS_KEPT = 1_000  # small commits make small ones, which no newer snapshot needs for long
+_LEAST_WEIGHT = FILES_KEPT // _MANIFESTS_KEPT
+FILES: Cache[Made] = Cache(FILES_KEPT, lambda made: max(made.entries, _LEAST_WEIGHT))
 
 
 @dataclass(frozen=True, eq=False)
