@@ -93,6 +93,13 @@ class Partitioned(Direct):
         kinds = [kind for kind, _ in rows]
         self.table(line).upsert(self._kinded(found.drop_columns("op"), kinds))
 
+    def feed_whole(self, line: str, state: State, rows: Sequence[tuple[str, Row]]) -> None:
+        """And they name all columns, so that no record has a mark."""
+        names = [one.name for one in state.columns]
+        found = self.rows(state, [row for _, row in rows], names).drop_columns("op")
+        found = found.append_column("pad", pa.nulls(len(rows), pa.string()))
+        self.table(line).upsert(self._kinded(found, [kind for kind, _ in rows]))
+
     def rescale(self, line: str, buckets: int) -> None:
         self.table(line).rescale(buckets)
 
