@@ -1,4 +1,7 @@
-"""Random tables of which any one file is gone: a read is right, or says that the file is lost."""
+"""Random tables of which any one file is gone. A read is right, or says that the file is lost. What
+writes, compacts or tidies up does its work or is refused, and keeps all that the table needs: once
+the file is back from a backup, the rows are those of before, and what was written.
+"""
 
 import os
 import shutil
@@ -10,11 +13,26 @@ from typing import Any
 import pytest
 
 import keyfold
-from keyfold import CorruptDataError, SnapshotExpiredError, TableError
+from keyfold import CorruptDataError, SnapshotExpiredError, Table, TableError
 from tests.storage import damaged
 
 TABLES = int(os.environ.get("KEYFOLD_GONE", "3"))
 FILES = 8
+LONG_AGO = 10 * 24 * 3600  # seconds: files are as old as those that the removal of orphans takes
+NEW = [{"k": 3, "v": 77}, {"k": 99, "v": 78}]
+# What changes a table, by name, and the rows then.
+ACTIONS: dict[str, tuple[Callable[[Table], object], Callable[[dict[int, Any]], dict[int, Any]]]] = {
+    "upsert": (lambda table: table.upsert(NEW), lambda rows: rows | {3: 77, 99: 78}),
+    "overwrite": (lambda table: table.overwrite(NEW), lambda _: {3: 77, 99: 78}),
+    "delete": (
+        lambda table: table.delete(where="k < 9"),
+        lambda rows: {k: v for k, v in rows.items() if k >= 9},
+    ),
+    "compact": (lambda table: table.compact(), dict),
+    "expire": (lambda table: table.expire(retain_max=1, retain_min=1), dict),
+    "orphans": (lambda table: table.remove_orphans(), dict),
+    "changes": (lambda table: table.changes(0).to_pylist(), dict),
+}
 OPTIONS = {"bucket": "1", "write-only": "true"}
 
 
@@ -81,4 +99,43 @@ def test_any_one_file(tmp_path: Path, seed: int, number: int) -> None:
                 assert found == before[name] or is_newest, f"{name} without {gone}"
                 assert found, f"{name} without {gone}"
             assert not said or gone.name in said or "snapshot" in gone.name
+        shutil.rmtree(place)
+
+
+@pytest.mark.parametrize("number", range(TABLES))
+def test_changes_without_any_one_file(tmp_path: Path, seed: int, number: int) -> None:
+    draw = Random(seed * 1000 + number)
+    whole = tmp_path / "whole"
+    made(whole, draw)
+    for path in whole.rglob("*"):
+        os.utime(path, (path.stat().st_atime - LONG_AGO, path.stat().st_mtime - LONG_AGO))
+    before = {row["k"]: row["v"] for row in asked(whole)["newest"]()}
+    tagged = {name: ask() for name, ask in asked(whole).items() if name.startswith("tag")}
+    files = sorted(path for path in whole.rglob("*") if path.is_file())
+    for path in draw.choices(files, k=FILES):
+        place = tmp_path / "less"
+        shutil.copytree(whole, place)
+        gone = place / path.relative_to(whole)
+        gone.unlink()
+        damaged.forget()
+        action = draw.choice([*ACTIONS])
+        do, after = ACTIONS[action]
+        expected, said = before, ""
+        try:
+            do(keyfold.connect(place, threads=1).table("t"))
+            expected = after(before)
+        except CorruptDataError as error:
+            said = str(error)
+        except SnapshotExpiredError:
+            assert action == "changes" or gone.parent.name == "snapshot"
+        is_named = gone.name in said or gone.parent.name in ("schema", "snapshot")
+        assert not said or is_named, f"{action}: {said}"
+        if not gone.exists():  # the backup; a commit may have taken the number of a snapshot
+            shutil.copy2(path, gone)
+            damaged.forget()
+            asks = asked(place)
+            found = {row["k"]: row["v"] for row in asks["newest"]()}
+            assert found == expected, f"{action} without {gone}"
+            if gone.parent.name != "tag":  # nothing tells of a tag whose file is gone
+                assert {name: asks[name]() for name in tagged} == tagged, f"{action}, {gone}"
         shutil.rmtree(place)

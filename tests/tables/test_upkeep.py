@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import keyfold
-from keyfold import Table, TableError
+from keyfold import CorruptDataError, Table, TableError
 from keyfold.__main__ import main
 from keyfold.compact import rewrite as compaction
 from keyfold.procedures import procedures
@@ -270,3 +270,24 @@ def test_every_procedure_is_a_command(commands: Commands) -> None:
         found = commands.rows(*words)
         assert [list(row) for row in found] == [list(names[words[0]].result)] * len(found)
     assert commands.rows("rollback", "t", "--version", "1")[0]["current_snapshot_id"] == 1
+
+
+def test_files_of_a_newest_snapshot_that_is_lost_are_no_orphans(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    wanted = filled(table, 3)
+    folder = Path(table.location, "snapshot")
+    newest = folder / f"snapshot-{(folder / 'LATEST').read_text()}"
+    kept = newest.read_bytes()
+    newest.unlink()
+    old = (datetime.now(timezone.utc) - timedelta(days=9)).timestamp()
+    for path in Path(table.location).rglob("*"):
+        os.utime(path, (old, old))
+    for dry_run in (True, False):
+        with pytest.raises(CorruptDataError, match=f"restore {newest} from a backup"):
+            table.remove_orphans(dry_run=dry_run)
+    newest.write_bytes(kept)
+    assert table.remove_orphans().num_rows == 0
+    assert rows_of(table) == wanted
+    newest.unlink()  # given up: the next write takes its number
+    assert table.upsert([{"k": 1, "p": 1, "v": "x"}]) == int(newest.name[9:])
+    assert table.remove_orphans().num_rows > 0

@@ -35,6 +35,7 @@ from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.stores import folders
 from keyfold.stores.local import remove_tree
+from keyfold.stores.snapshot_folder import SnapshotFolder
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _TEMPORARY = rf"\.tmp-{_UUID}|\.[^/]+\.{_UUID}\.tmp"
@@ -73,6 +74,8 @@ def remove_orphans(table: Table, older_than: float | None, *, dry_run: bool) -> 
             f"{np.datetime64(int(before), 's')} in UTC, which is in the future; files that a job "
             "is writing now would be removed: name a time in the past"
         )
+    for root in (table.layout.location, *branches(table)):
+        _check_newest(SnapshotFolder(table.files, root))
     # Listed before the snapshots are read: a file that is committed meanwhile is then seen in use.
     candidates = list(_candidates(table, int(before * 1e9)))
     used = in_use(table)
@@ -84,6 +87,21 @@ def remove_orphans(table: Table, older_than: float | None, *, dry_run: bool) -> 
             else:
                 table.files.remove(orphan.path)
     return sorted(orphans, key=lambda orphan: orphan.path)
+
+
+def _check_newest(folder: SnapshotFolder) -> None:
+    """Raises CorruptDataError if the newest snapshot is lost: its files would pass for orphans, and
+    a backup of the snapshot alone would not bring them back.
+    """
+    newest, hinted = folder.latest_id(), folder.hint("LATEST")
+    if newest is None or hinted is None or hinted <= newest or folder.exists(hinted):
+        return
+    raise CorruptDataError(
+        f"orphan files of the table at {folder.location}: {folder.location}/snapshot/LATEST names "
+        f"snapshot {hinted}, and the newest that is there is {newest}; its files would be removed "
+        f"as orphans: restore {folder.path(hinted)} from a backup; without one, the next write "
+        f"goes on from {newest}, and orphans can be removed then"
+    )
 
 
 def _candidates(table: Table, before: int) -> Iterator[tuple[str, Orphan]]:
