@@ -28,6 +28,9 @@ object TargetColumns {
 
   def mark(names: Option[Seq[String]]): (String, String) = Mark -> names.fold(Everything)(joined)
 
+  def added(options: CaseInsensitiveStringMap, marked: (String, String)): CaseInsensitiveStringMap =
+    new CaseInsensitiveStringMap((options.asCaseSensitiveMap.asScala.toMap + marked).asJava)
+
   def isMarked(options: CaseInsensitiveStringMap): Boolean = options.containsKey(Mark)
 
   /** The fields of a question about a write with these options. */

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.keyfold.writes
 
-import scala.jdk.CollectionConverters._
-
 import keyfold.spark.write.TargetColumns
 import org.apache.spark.sql.catalyst.expressions.{Alias, Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{InsertOnlyMerge, LogicalPlan, MergeRows, Project, WriteDelta}
@@ -9,7 +7,6 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.RowDeltaUtils.UPDATE_OPERATION
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.keyfold.Ours
-import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: notes which columns the UPDATEs of a statement set, as an option of its relation, so
   * that an engine that folds by column leaves the others alone. Spark has rewritten the statement by then: a column
@@ -34,10 +31,8 @@ object ChangedRows extends Rule[LogicalPlan] {
       }
   }
 
-  private def withOption(relation: DataSourceV2Relation, option: (String, String)): DataSourceV2Relation = {
-    val options = relation.options.asCaseSensitiveMap.asScala.toMap + option
-    relation.copy(options = new CaseInsensitiveStringMap(options.asJava))
-  }
+  private def withOption(relation: DataSourceV2Relation, option: (String, String)): DataSourceV2Relation =
+    relation.copy(options = TargetColumns.added(relation.options, option))
 
   private def assigned(query: LogicalPlan, original: DataSourceV2Relation): Seq[String] =
     original.output.zipWithIndex.collect {

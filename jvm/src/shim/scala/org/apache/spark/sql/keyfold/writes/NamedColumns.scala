@@ -1,7 +1,5 @@
 package org.apache.spark.sql.keyfold.writes
 
-import scala.jdk.CollectionConverters._
-
 import keyfold.spark.table.KeyfoldTable
 import keyfold.spark.write.TargetColumns
 import org.apache.spark.sql.SparkSession
@@ -10,7 +8,6 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy
 import org.apache.spark.sql.keyfold.Ours
-import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: notes which columns an INSERT names, as an option of its relation,
   * before Spark fills the others with DEFAULT and NULL. Among the resolution rules, which come after the
@@ -23,8 +20,7 @@ object ColumnsOfInsert extends Rule[LogicalPlan] {
           val names = named(insert)
           if (insert.query.resolved) ExtraColumns.check(insert, table)
           names.map(known(insert, table, _)).foreach(TargetColumns.check(table, _, relation.options, insert.overwrite))
-          val options = relation.options.asCaseSensitiveMap.asScala.toMap + TargetColumns.mark(names)
-          insert.copy(table = relation.copy(options = new CaseInsensitiveStringMap(options.asJava)))
+          insert.copy(table = relation.copy(options = TargetColumns.added(relation.options, TargetColumns.mark(names))))
         case Ours.Relation(_, table) if insert.query.resolved =>
           ExtraColumns.check(insert, table)
           insert
@@ -48,11 +44,23 @@ object ColumnsOfInsert extends Rule[LogicalPlan] {
 final case class ColumnsOfFrame(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
     case write: AppendData if isDue(write, write.writeOptions) =>
-      write.copy(writeOptions = write.writeOptions + mark(write))
+      val marked = mark(write)
+      agreed(write.copy(writeOptions = write.writeOptions + marked), marked)
     case write: OverwriteByExpression if isDue(write, write.writeOptions) =>
-      write.copy(writeOptions = write.writeOptions + mark(write))
+      val marked = mark(write)
+      agreed(write.copy(writeOptions = write.writeOptions + marked), marked)
     case write: OverwritePartitionsDynamic if isDue(write, write.writeOptions) =>
-      write.copy(writeOptions = write.writeOptions + mark(write))
+      val marked = mark(write)
+      agreed(write.copy(writeOptions = write.writeOptions + marked), marked)
+  }
+
+  /** Spark 4.3 gives the options of a write to its relation too, and asks that both have the same or one has none. */
+  private def agreed(write: V2WriteCommand, marked: (String, String)): LogicalPlan = write.table match {
+    case Ours.Relation(relation, _) if !relation.options.isEmpty =>
+      write.withNewTable(relation.copy(options = TargetColumns.added(relation.options, marked)))
+    case relation: UnresolvedRelation if !relation.clearWritePrivileges.options.isEmpty =>
+      write.withNewTable(relation.copy(options = TargetColumns.added(relation.options, marked)))
+    case _ => write
   }
 
   /** The frame comes as it was written, so its names may be known only after an analysis of its own. */

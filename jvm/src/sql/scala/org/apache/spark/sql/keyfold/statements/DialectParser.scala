@@ -2,11 +2,15 @@ package org.apache.spark.sql.keyfold.statements
 
 import java.lang.reflect.{InvocationTargetException, Method, Proxy}
 
+import scala.jdk.CollectionConverters._
+
 import keyfold.spark.{Json, KeyfoldException}
 import keyfold.spark.processes.Driver
 import keyfold.spark.table.{Names, Unquoted}
+import org.apache.spark.SparkException
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
+import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.keyfold.{Ours, Refusal}
 
 /** Driver side: the session's parser, Spark's own or another extension's, which goes first and answers every
@@ -23,16 +27,32 @@ object DialectParser {
   def apply(session: SparkSession, parser: ParserInterface): ParserInterface =
     Proxy.newProxyInstance(getClass.getClassLoader, Array(classOf[ParserInterface]),
       (_: AnyRef, method: Method, arguments: Array[AnyRef]) =>
-        try method.invoke(parser, Option(arguments).toSeq.flatten: _*)
+        try answer(session, parser, method, arguments)
         catch {
-          case failed: InvocationTargetException => failed.getCause match {
-              case refused: ParseException if unquoted(session, arguments, refused).isDefined =>
-                throw Refusal(unquoted(session, arguments, refused).map(_.hint).mkString)
-              case refused: ParseException if OfPlans(method.getName) =>
-                parser.parsePlan(translated(session, arguments.head.toString, refused))
-              case failure => throw failure
-            }
+          case failure: SparkException => throw declared(Option(arguments).flatMap(_.headOption), failure)
         }).asInstanceOf[ParserInterface]
+
+  private def answer(session: SparkSession, parser: ParserInterface, method: Method, arguments: Array[AnyRef]): AnyRef =
+    try method.invoke(parser, Option(arguments).toSeq.flatten: _*)
+    catch {
+      case failed: InvocationTargetException => failed.getCause match {
+          case refused: ParseException if unquoted(session, arguments, refused).isDefined =>
+            throw Refusal(unquoted(session, arguments, refused).map(_.hint).mkString)
+          case refused: ParseException if OfPlans(method.getName) =>
+            parser.parsePlan(translated(session, arguments.head.toString, refused))
+          case failure => throw failure
+        }
+    }
+
+  /** Spark's words in an exception that the interface declares. A proxy throws no other checked one, and Spark 4.3's
+    * parser throws SparkException where a type is off.
+    */
+  private def declared(parsed: Option[AnyRef], failure: SparkException): ParseException = {
+    val parameters = failure.getMessageParameters.asScala.toMap
+    val refused = new ParseException(parsed.map(_.toString), CurrentOrigin.get, failure.getCondition, parameters)
+    refused.addSuppressed(failure)
+    refused
+  }
 
   /** The name of ours whose `$` Spark can't read, in the text that was parsed. */
   private def unquoted(session: SparkSession, arguments: Array[AnyRef], refused: ParseException): Option[Unquoted] =
