@@ -128,27 +128,6 @@ def test_a_default_on_a_table_without_data(tmp_path: Path) -> None:
     assert stored["fields"][2]["defaultValue"] == "'x'"
 
 
-CDC_KEYS = "pipelines.autocdc.keyColumnNames"
-
-
-@pytest.mark.parametrize("key", [("primary-key", "k , v"), (CDC_KEYS, '["k", "v"]')])
-def test_a_table_that_a_pipeline_defines_again(tmp_path: Path, key: tuple[str, str]) -> None:
-    """It names all properties once more, and columns of the key that are NOT NULL only here."""
-    named = NewTable((column("k"), column("v"), column("w")), properties=dict([key]))
-    found = tables.table(tmp_path, named)
-    assert found.layout.primary_key == ("k", "v")
-    again = [null(["k"], True), null("v", True), put("provider", "keyfold"), put(*key)]
-    altered = alter(found, *again, put("pipelines.reset.allowed", "false"), add("x"))
-    assert altered.layout.nullable_key == (False, False)
-    assert altered.layout.options["pipelines.reset.allowed"] == "false"
-    assert altered.layout.has_column("x")
-    for other in (put("primary-key", "k"), put(CDC_KEYS, '["k"]'), put("provider", "csv")):
-        with pytest.raises(KeyfoldError, match=r"can't be changed|part of the primary key"):
-            alter(found, null("v", True), other)
-    with pytest.raises(KeyfoldError, match="expected a JSON array of names, found 'k'"):
-        alter(found, put(CDC_KEYS, "k"))
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -12,7 +12,7 @@ from keyfold.options.parsing import parse
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.schema.alter_columns import Change, Stored, change_column
-from keyfold.storage.schema.definition import Check, check_altered, named_key
+from keyfold.storage.schema.definition import KEYS_OF_CDC, Check, check_altered, named_key
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.stores.files import Files
 from keyfold.wire.layout import TableLayout, sql_name
@@ -86,18 +86,11 @@ def _replaces_all(files: Files, layout: TableLayout, file: LiveFile) -> bool:
 
 
 def _without_key_nulls(changes: Sequence[Change], layout: TableLayout) -> list[Change]:
-    """The changes; if they name the key as it is, as Spark's pipelines do that define a table once
-    more, its columns stay what CREATE makes of them, whether or not they are declared NOT NULL.
+    """The changes; columns of the key stay what CREATE makes of them if a pipeline of Spark's says
+    that they may be NULL. It does so at each run, as its definitions can't say otherwise.
     """
-    given = {one["key"]: one["value"] for one in changes if one["change"] == "set_property"}
-    if named_key(given) != layout.primary_key:
-        return list(changes)
     names = [*layout.primary_key, *([name] for name in layout.primary_key)]
-    return [
-        one
-        for one in changes
-        if one["change"] != "update_column_nullability" or one["name"] not in names
-    ]
+    return [one for one in changes if one.get("is_statement", True) or one["name"] not in names]
 
 
 def _apply(schema: StoredSchema, change: Change, stored: Stored) -> StoredSchema:
@@ -125,6 +118,12 @@ def _set_property(schema: StoredSchema, key: str, value: str, has_data: bool) ->
         return replace(schema, layout=replace(layout, comment=value or None))
     if _is_as_stored(layout, key, value):
         return schema
+    if key == KEYS_OF_CDC and named_key({key: value}) != layout.primary_key:
+        raise TableError(
+            f"ALTER TABLE {layout.name}: property {key} is {value}, but the table's primary key "
+            f"({', '.join(layout.primary_key)}) can't be changed: a full refresh of the flow's "
+            "target makes both tables anew"
+        )
     if is_fixed(key, None, has_data=False):
         _check_mutable(layout, key, has_data)
     for name, text in normalize({key: value}).items():

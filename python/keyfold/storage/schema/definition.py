@@ -35,7 +35,7 @@ _RESERVED |= {"_NAMED", "_OVERWRITTEN"}  # the marks of partial and overwriting 
 _RESERVED |= {"_change_type", "_commit_version", "_commit_timestamp"}
 _RESERVED |= {"_log_offset", "__offset", "__timestamp", "__bucket"}
 # An AUTO CDC flow keeps deleted keys in a table of its own, which it creates without a key.
-_KEYS_OF_CDC = f"{PIPELINES_PREFIX}autocdc.keyColumnNames"
+KEYS_OF_CDC = f"{PIPELINES_PREFIX}autocdc.keyColumnNames"
 
 # Checks a layout, new or after an ALTER of the second, and gives it with options as stored.
 Check = Callable[[TableLayout, TableLayout | None], TableLayout]
@@ -120,13 +120,13 @@ def named_key(properties: Mapping[str, str]) -> tuple[str, ...] | None:
     """The primary key that properties name, if they do. Raises TableError if Spark's list of them
     can't be read.
     """
-    text = properties.get(_KEYS_OF_CDC)
+    text = properties.get(KEYS_OF_CDC)
     if text is not None:
         try:
             return tuple(map(str, json.loads(text)))
         except (ValueError, TypeError):
             raise TableError(
-                f"option {_KEYS_OF_CDC}: expected a JSON array of names, found '{text}'"
+                f"option {KEYS_OF_CDC}: expected a JSON array of names, found '{text}'"
             ) from None
     return listed(properties.get("primary-key"))
 

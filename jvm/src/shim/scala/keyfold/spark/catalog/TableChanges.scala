@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 import keyfold.spark.Json
 import keyfold.spark.questions.{Columns, Predicates}
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.catalog.TableChange
 import org.apache.spark.sql.connector.catalog.TableChange._
 import org.apache.spark.sql.connector.expressions.Literal
@@ -19,6 +20,11 @@ object TableChanges {
     case constraint: DropConstraint => Json.obj("change" -> "drop_constraint", "name" -> constraint.name)
     case other => throw refused(other)
   }
+
+  /** Whether a statement asks, which runs as a query of Spark's. A pipeline asks the catalog itself: at each run, for
+    * whatever its definition says otherwise than the table.
+    */
+  private def isStatement: Boolean = SparkSession.active.sparkContext.getLocalProperty("spark.sql.execution.id") != null
 
   private def refused(change: TableChange): Refusal = change match {
     case _: ClusterBy => Refusal("ALTER TABLE: CLUSTER BY is not supported: rows are kept by bucket and key")
@@ -44,7 +50,7 @@ object TableChanges {
       column.set[JsonNode]("change", Json.node("update_column_type"))
       column
     case update: UpdateColumnNullability =>
-      Json.obj("change" -> "update_column_nullability", "nullable" -> update.nullable)
+      Json.obj("change" -> "update_column_nullability", "nullable" -> update.nullable, "is_statement" -> isStatement)
     case update: UpdateColumnComment =>
       Json.obj("change" -> "update_column_comment", "comment" -> update.newComment)
     case update: UpdateColumnPosition =>
