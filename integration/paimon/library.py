@@ -153,7 +153,8 @@ def compiled() -> Path:
     One process compiles, others wait for it.
     """
     sources = b"".join(source.read_bytes() for source in SOURCES)
-    digest = sha256(sources + library().name.encode()).hexdigest()[:16]
+    libraries = library().name + pyspark.__version__
+    digest = sha256(sources + libraries.encode()).hexdigest()[:16]
     classes = BUILD / f"classes-{digest}"
     with (BUILD / "compiled.lock").open("w") as lock, tempfile.TemporaryDirectory() as scratch:
         fcntl.flock(lock, fcntl.LOCK_EX)
