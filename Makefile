@@ -6,7 +6,6 @@ VERSION := $(shell sed -n 's/^version=//p' gradle.properties)
 JAR := python/keyfold/jars/keyfold-$(VERSION).jar
 BIN := .venv/bin
 IN_ORDER := --dist loadfile --no-loadscope-reorder  # that of conftest.py
-READERS := pypaimon==2.1.0 pypaimon-rust==0.4.0
 SHIM := $(shell find jvm -type f) gradle.properties build.gradle
 SOURCES := $(shell find python -name '*.py') pyproject.toml setup.py
 
@@ -32,11 +31,11 @@ test-python: setup build/readers/.installed  ## the tests without a JVM
 test-spark: setup build/readers/.installed build/spark.jsa  ## the tests with Spark, in three sessions
 	$(BIN)/python -m pytest -n 3 $(IN_ORDER) integration
 
-lint: setup  ## ruff, mypy --strict, scalac warnings, the direction of imports
+lint: setup  ## ruff, mypy --strict, scalac warnings, the direction of imports, the jar's links
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict python/keyfold
-	$(BIN)/python -m pytest -q tests/test_layers.py tests/test_sizes.py
+	$(BIN)/python -m pytest -q tests/test_layers.py tests/test_sizes.py tests/jar
 
 jar: $(JAR)  ## compile the Scala shim; a compiler warning is an error
 
@@ -59,7 +58,7 @@ bench-smoke: setup build/readers/.installed  ## the same suite on tiny tables: a
 bench-kernels: setup  ## rows per second of every aggregate: docs/kernels.md
 	$(BIN)/python -m integration.bench.aggregates
 
-lock:  ## resolve the environments anew: all requirements*.lock but that of build/readers
+lock:  ## resolve the environments anew: all requirements*.lock but those of build/readers, build/spark
 	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/pip install '.[spark,dev,bench]'
 	build/lock/bin/pip freeze --all --exclude pip --exclude keyfold > requirements-dev.lock
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
@@ -90,6 +89,16 @@ build/docs-tools/.installed: site/requirements.lock
 build/readers/.installed: requirements-readers.lock
 	test -x build/readers/bin/python || $(PYTHON) -m venv build/readers
 	build/readers/bin/pip install --quiet --requirement requirements-readers.lock
+	@touch $@
+
+# The other version of Spark, over the packages of .venv: `make lint` checks that the jar links with it
+# where this was made.
+build/spark/.installed: requirements-spark.lock | .venv/.installed
+	$(PYTHON) -m venv --clear build/spark
+	build/spark/bin/pip install --quiet --no-deps --requirement requirements-spark.lock
+	build/spark/bin/python -c 'import pathlib, sysconfig; place = sysconfig.get_path("purelib"); \
+	  rest = place.replace(f"{pathlib.Path.cwd()}/build/spark/", f"{pathlib.Path.cwd()}/.venv/"); \
+	  pathlib.Path(place, "rest.pth").write_text(f"import site; site.addsitedir({rest!r})\n")'
 	@touch $@
 
 # Iceberg runs in a Spark before ours; `make bench` measures it where this was made.
