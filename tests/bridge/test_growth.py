@@ -14,8 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from keyfold.storage import table
-from keyfold.storage.metadata import manifest_columns, manifests
+from keyfold.storage.metadata import manifest_columns, manifests, snapshot_files
 from keyfold.stores.opened import store_of
 from keyfold.wire.specs import Section
 from keyfold.write.writer import write
@@ -75,7 +74,8 @@ def test_the_driver_process_keeps_no_more_objects(
 ) -> None:
     monkeypatch.setattr(manifests.CACHE, "_most", 5 * 10_000)  # bytes
     monkeypatch.setattr(manifest_columns.FILES, "_most", 5 * 60)  # files
-    monkeypatch.setattr(table.LIVE, "_most", 1)
+    for cache in (snapshot_files.LIVE, snapshot_files.LISTS):
+        monkeypatch.setattr(cache, "_most", 1)
     found = tables.table(tmp_path, tables.new_table(bucket="1"))
     rows = pa.record_batch({"k": pa.array(range(9)), "v": pa.array(range(9))})
 

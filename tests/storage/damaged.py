@@ -5,7 +5,7 @@ from pathlib import Path
 
 from keyfold.files import footers
 from keyfold.storage import table
-from keyfold.storage.metadata import manifest_columns, manifests
+from keyfold.storage.metadata import manifest_columns, manifests, snapshot_files
 from keyfold.storage.table import Table
 
 KINDS = ("data file", "manifest", "base list", "delta list", "snapshot", "schema")
@@ -45,6 +45,7 @@ def forget() -> None:
     """What this process keeps of files that never change: another process would have to read."""
     manifests.CACHE.clear()
     manifest_columns.FILES.clear()
-    table.LIVE.clear()
+    snapshot_files.LISTS.clear()
+    snapshot_files.LIVE.clear()
     table.SCHEMAS.clear()
     footers.KEPT.clear()

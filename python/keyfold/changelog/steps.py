@@ -17,8 +17,9 @@ from keyfold.options.parsing import parse
 from keyfold.storage.history import tags, versions
 from keyfold.storage.maintenance.changelogs import Changelogs
 from keyfold.storage.metadata.entries import LiveFile, identifier
+from keyfold.storage.metadata.snapshot_files import live_of_snapshot
 from keyfold.storage.metadata.snapshots import EXPIRED, Snapshot
-from keyfold.storage.table import Table, live_of_snapshot
+from keyfold.storage.table import Table
 from keyfold.stores.snapshot_folder import KEEPING
 
 APPEND, OVERWRITE = "APPEND", "OVERWRITE"

@@ -31,7 +31,7 @@ def plan_lookup(
     if not layout.key:
         raise TableError(f"looking keys up in table {layout.name}: it has no primary key")
     head = PlanHead.of(table, ReadRequest(columns, filters))
-    files = head.files()
+    files, _ = head.files()
     own, metadata = divided(layout, columns)
     read = tuple(dict.fromkeys((*own, *layout.key)))
     scan = replace(head.scan(read, files), metadata=metadata, **table.named_by)

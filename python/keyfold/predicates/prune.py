@@ -49,6 +49,14 @@ class Pruning:
         ranges = partition_ranges(self.layout, values)
         return all(may_be_true(predicate, ranges) for predicate in self.by_partition)
 
+    def keeps_partitions(self, bounds: Sequence[Bounds]) -> bool:
+        """Whether a partition between bounds of its columns (manifest values) may hold rows of the
+        scan.
+        """
+        named = zip(self.layout.partition_keys, bounds, strict=True)
+        ranges = {name: _stored_range(self.layout, name, *of_column) for name, of_column in named}
+        return all(may_be_true(predicate, ranges) for predicate in self.by_partition)
+
     @property
     def bucket_filter(self) -> Callable[[int, int], bool] | None:
         """Whether a bucket, given their number, may hold rows of the scan; None if all may."""

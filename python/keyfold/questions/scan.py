@@ -81,7 +81,7 @@ def description(table: Table, report: ScanReport, scan: ScanSpec) -> str:
 def plan_lookup(question: Frame) -> dict[str, Any]:
     """The plan by which tasks look keys up, and the snapshot that they look into."""
     table = open_handle(question["table"], question["catalog"]["options"])
-    table.check_readable()
+    table.check_format()
     found = lookups(table, question["columns"], decoded(question.get("filters")))
     found = replace(found, scan=narrowed(found.scan, question.get("parts") or {}))
     return {

@@ -57,7 +57,7 @@ def scan_options(
     """
     check_asked(table.layout, given or {}, is_past=is_past)
     asked = call_options(READ, table, given)
-    table.check_readable()
+    table.check_format()
     return asked
 
 

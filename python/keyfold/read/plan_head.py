@@ -16,6 +16,8 @@ from keyfold.predicates.prune import Pruning, pruning
 from keyfold.read.request import ReadRequest
 from keyfold.read.splits import KeyedSection, Splitting, task_size
 from keyfold.storage.metadata.entries import LiveFile
+from keyfold.storage.metadata.live_files import Asked
+from keyfold.storage.metadata.partition_bounds import PartitionBounds
 from keyfold.storage.table import Table
 from keyfold.wire.specs import ScanSpec
 
@@ -40,12 +42,18 @@ class PlanHead:
         settings = parse(replace(layout, options={**layout.options, **given}))
         return PlanHead(table, request, settings, pruning(layout, settings, request.filters))
 
-    def files(self) -> list[LiveFile]:
-        """The files of the table's snapshot that may hold rows of interest."""
+    def files(self) -> tuple[list[LiveFile], int]:
+        """The files of the table's snapshot that may hold rows of interest, and the number of
+        all.
+        """
         chosen = self.chosen
-        by_partition = chosen.keeps_partition if chosen.by_partition else None
-        files = self.table.live_files(None, by_partition, chosen.bucket_filter)
-        return [file for file in files if not chosen.by_key or _is_kept(chosen, file)]
+        asked = Asked(takes_bucket=chosen.bucket_filter)
+        if chosen.by_partition:
+            may_hold = _by_bounds(chosen)
+            asked = replace(asked, takes=chosen.keeps_partition, may_hold=may_hold)
+        found, total = self.table.to_read(asked)
+        files = found.files()
+        return [file for file in files if not chosen.by_key or _is_kept(chosen, file)], total
 
     def splitting(
         self, files: Iterable[LiveFile], may_cut: Callable[[KeyedSection], bool] = bool
@@ -62,6 +70,10 @@ class PlanHead:
         check_mergeable(layout, columns)
         is_verified = self.settings.verify_files
         return ScanSpec(layout, columns, schemas, key_filter=self.chosen.by_key, verify=is_verified)
+
+
+def _by_bounds(chosen: Pruning) -> Callable[[PartitionBounds], bool]:
+    return lambda found: chosen.keeps_partitions(found.columns)
 
 
 def _is_kept(chosen: Pruning, file: LiveFile) -> bool:

@@ -48,7 +48,7 @@ def plan(table: Table, request: ReadRequest) -> tuple[ScanSpec, list[Task], Scan
     `t$ro` does: then nothing is merged, and rows are as old as the last full compaction.
     """
     head, aggregate = PlanHead.of(table, request), request.aggregate
-    files, total = _asked_for(head), len(table.live())
+    files, total = _asked_for(head)
     places = _some(list(_sections(head, files)), request.only)
     read = [file for _, found in places for section in found for file in section]
     unmerged = aggregate is not None and _is_unmerged(table.layout, aggregate, read)
@@ -107,13 +107,14 @@ def _units(places: Iterable[tuple[Place, list[KeyedSection]]]) -> list[tuple[Pla
     return [(place, unit) for place, found in places for unit in found]
 
 
-def _asked_for(head: PlanHead) -> list[LiveFile]:
-    """The files of interest at the levels that are read."""
+def _asked_for(head: PlanHead) -> tuple[list[LiveFile], int]:
+    """The files of interest at the levels that are read, and the number of all."""
     request, doing = head.request, f"reading table {head.table.layout.name}"
     is_optimized = value(doing, request.options, READ_OPTIMIZED, boolean)
     least = head.settings.highest_level if is_optimized else 0
     least = max(least, 0 if request.only is None else request.only.least_level)
-    return [file for file in head.files() if file.level >= least]
+    files, total = head.files()
+    return [file for file in files if file.level >= least], total
 
 
 def _is_unmerged(layout: TableLayout, aggregate: Aggregate, files: Iterable[LiveFile]) -> bool:

@@ -11,23 +11,23 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from keyfold.aggregates.states.bound_signatures import state_json
 from keyfold.errors import CorruptDataError, NotSupportedError
 from keyfold.files import damage
 from keyfold.files.column_mapping import stored_columns
 from keyfold.lazy import cached_property
-from keyfold.options.declared import DEFAULT_PREFIX, INITIAL_PREFIX, TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
 from keyfold.resources.cache import Cache
 from keyfold.storage.metadata.avro_records import INDEXED
-from keyfold.storage.metadata.entries import LiveFile, RowShapes, highest_sequence
-from keyfold.storage.metadata.live_files import LiveFiles
-from keyfold.storage.metadata.manifests import KEPT_BYTES, Manifests
+from keyfold.storage.metadata.entries import LAST_SEQUENCE, LiveFile, RowShapes, highest_sequence
+from keyfold.storage.metadata.live_files import Asked, LiveFiles
+from keyfold.storage.metadata.manifests import Manifests
+from keyfold.storage.metadata.snapshot_files import live_of_snapshot, live_where, number_above
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.rest_client import publisher as rest_publisher
-from keyfold.storage.schema.defaults import as_text
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
+from keyfold.storage.schema.shown import column_json, shown_properties
 from keyfold.storage.support import (  # fmt: skip
     SUFFIXES,
     check_files,
@@ -38,16 +38,13 @@ from keyfold.storage.support import (  # fmt: skip
 from keyfold.stores.files import Files
 from keyfold.stores.opened import open_files
 from keyfold.stores.snapshot_folder import changed, check_unchanged, reading
-from keyfold.types import spark as spark_types
-from keyfold.wire.layout import Column, TableLayout, home, sql_name
+from keyfold.wire.layout import TableLayout, home, sql_name
 from keyfold.wire.specs import SchemaColumns
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
 _KEPT = 256
 SCHEMAS: Cache[StoredSchema] = Cache(_KEPT)
-_LEAST_WEIGHT = KEPT_BYTES // 8  # of a snapshot: older ones are rarely asked for again
-LIVE: Cache[LiveFiles] = Cache(KEPT_BYTES, lambda live: max(live.memory, _LEAST_WEIGHT))
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,7 @@ class Table:
         `partition_filter` gets the partition's values, `bucket_filter` the bucket and the number
         of buckets of the file's partition.
         """
-        return self.live(snapshot_id).files(partition_filter, bucket_filter)
+        return self.live(snapshot_id).chosen(Asked(partition_filter, bucket_filter)).files()
 
     def live(self, snapshot_id: int | None = None) -> LiveFiles:
         """The files of a snapshot (default: that of this handle), not objects yet."""
@@ -119,6 +116,18 @@ class Table:
         snapshot = self.snapshots.read(wanted)
         with self.reading(snapshot):
             return live_of_snapshot(self.manifests, snapshot)
+
+    def to_read(self, asked: Asked) -> tuple[LiveFiles, int]:
+        """The files of this handle's snapshot that a read asks for, and the number of all. Raises
+        NotSupportedError if one of them can't be read rightly.
+        """
+        if self.snapshot_id is None:
+            return LiveFiles((), ()), 0
+        snapshot = self.snapshots.read(self.snapshot_id)
+        with self.reading(snapshot):
+            found, total = live_where(self.manifests, snapshot, asked)
+        self._check_files(found)
+        return found, total
 
     @contextlib.contextmanager
     def reading(self, snapshot: Snapshot | None) -> Iterator[None]:
@@ -137,14 +146,29 @@ class Table:
         return reading(self.layout, self.files, self.snapshot_id, self.snapshots.keeper)
 
     def highest_sequence(self, snapshot_id: int | None = None) -> int:
-        """The greatest sequence number of any live file, -1 without data."""
-        highest = self.live(snapshot_id).highest()
+        """A sequence number that none of any live file is above, -1 without data."""
+        wanted = self.snapshot_id if snapshot_id is None else snapshot_id
+        if wanted is None:
+            return -1
+        snapshot = self.snapshots.read(wanted)
+        with self.reading(snapshot):
+            found = number_above(self.manifests, snapshot)
+        if found < LAST_SEQUENCE:
+            return found
+        highest = self.live(wanted).highest()  # the file of that number may be deleted
         return highest_sequence([] if highest is None else [highest])
+
+    def check_format(self) -> None:
+        """Raises NotSupportedError, naming option or index, if we can't read the table rightly,
+        whichever files it has.
+        """
+        check_readable(self.layout)
+        self._check_indexes()
 
     def check_readable(self) -> None:
         """Raises NotSupportedError, naming option or file, if we can't read the table rightly."""
-        check_readable(self.layout)
-        self._check_files()
+        self.check_format()
+        self._check_files(self.live())
 
     def check_writable(self) -> None:
         """Raises NotSupportedError, naming the option, if we can't write the table rightly."""
@@ -166,9 +190,10 @@ class Table:
         them a reader may see.
         """
         check_writable(self.layout)
-        self._check_files()
+        self._check_indexes()
+        self._check_files(self.live())
 
-    def _check_files(self) -> None:
+    def _check_indexes(self) -> None:
         if self.snapshot_id is None:
             return
         snapshot = self.snapshots.read(self.snapshot_id)
@@ -177,8 +202,10 @@ class Table:
             with self.reading(snapshot):
                 found = self.manifests.records(INDEXED, snapshot.index_manifest)
                 check_indexes(self.layout, found)
+
+    def _check_files(self, live: LiveFiles) -> None:
         is_ordered = self.options.snapshot_ordering
-        check_files(self.layout, self.live().without_suffix(SUFFIXES, or_source=is_ordered))
+        check_files(self.layout, live.without_suffix(SUFFIXES, or_source=is_ordered))
 
     def check_schema_of(self, snapshot: Snapshot) -> None:
         """Raises CorruptDataError if a snapshot was written under a newer schema, which is lost."""
@@ -249,7 +276,7 @@ class Table:
             "table": self.table,
             "id": self.birth,
             "version": f"{layout.schema_id}:{self.snapshot_id or 0}",
-            "columns": [_column_json(layout, column) for column in layout.columns],
+            "columns": [column_json(layout, column) for column in layout.columns],
             "primary_key": list(layout.primary_key),
             "partitioning": list(layout.partition_keys),
             "properties": shown_properties(layout),
@@ -273,37 +300,6 @@ def reads_files(
             return make(table, *args, **named)
 
     return reading_them
-
-
-def live_of_snapshot(manifests: Manifests, snapshot: Snapshot) -> LiveFiles:
-    """The files of a snapshot; those of the last few snapshots are kept."""
-    key = (manifests.location, f"{snapshot.base_manifest_list} {snapshot.delta_manifest_list}")
-    found = LIVE.get(key)
-    if found is None:
-        found = manifests.live(snapshot)
-        LIVE.put(key, found)
-    return found
-
-
-def _column_json(layout: TableLayout, column: Column) -> dict[str, Any]:
-    is_foreign = column.default is not None and (DEFAULT_PREFIX + column.name not in layout.options)
-    return spark_types.column_json(column.name, column.type, column.comment) | {
-        "id": str(column.id),
-        "default": column.default,
-        "default_text": as_text(column) if is_foreign else None,
-        "state": state_json(layout.options, column.name),
-    }
-
-
-def shown_properties(layout: TableLayout) -> dict[str, str]:
-    """Options as SHOW TBLPROPERTIES has them, with the primary key, the comment and the place."""
-    hidden = (DEFAULT_PREFIX, INITIAL_PREFIX)
-    shown = {k: v for k, v in layout.options.items() if not k.startswith(hidden)}
-    if layout.primary_key:
-        shown["primary-key"] = ",".join(layout.primary_key)
-    if layout.comment is not None:
-        shown["comment"] = layout.comment
-    return {**shown, "location": layout.location, "is_managed_location": "true"}
 
 
 def load(

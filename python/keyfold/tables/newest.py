@@ -75,7 +75,7 @@ class _Newest:
         names = selected(self.table.layout, columns)
         found = self.warm.get(names)
         if found is None:
-            self.table.check_readable()
+            self.table.check_format()
             found = Warm(plan_lookup(self.table, names), kept)
             self.warm.put(names, found)
         return found

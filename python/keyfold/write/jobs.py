@@ -130,7 +130,7 @@ def rows_before(table: Table, spec: WriteSpec) -> LookupPlan | None:
     if not changes.has_kinds and not options.engine.is_default:
         return None  # rows that are inserted fold
     read = replace(table, snapshot_id=changes.reads or None)
-    read.check_readable()
+    read.check_format()
     return plan_lookup(read, spec.layout.arrow_schema.names)
 
 

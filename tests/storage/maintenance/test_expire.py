@@ -15,13 +15,12 @@ from keyfold.errors import (
     SnapshotExpiredError,
     TableError,
 )
-from keyfold.storage import table as storage_table
 from keyfold.storage.maintenance.expire import check_expirable
 from keyfold.storage.maintenance.retained import Retention, metadata, pins
 from keyfold.storage.table import Table
 from keyfold.stores.local import LocalFiles
 from tests import readers
-from tests.storage import tables
+from tests.storage import damaged, tables
 from tests.storage.snapshots import (
     append,
     branch,
@@ -200,7 +199,7 @@ def test_a_reader_in_the_middle_of_an_expiry_is_told(tmp_path: Path) -> None:
     overwrite(found, tables.message(found))
     expired(found)
     Path(found.snapshots.path(1)).write_text(snapshot)  # its manifests are gone already
-    storage_table.LIVE.clear()
+    damaged.forget()
     with pytest.raises(SnapshotExpiredError, match=r"snapshot 1 .* has expired"):
         tables.reload(found).live_files(1)
 

@@ -231,7 +231,8 @@ def test_live_files_are_those_that_nothing_deletes(seed: int) -> None:
         for one in every
         if one["_KIND"] == DELETE and identifier(one) not in added
     )
-    wanted = found.files(lambda values: values[0] == 1, lambda bucket, total: bucket % 2 == 0)
+    asked = live_files.Asked(lambda values: values[0] == 1, lambda bucket, _: bucket % 2 == 0)
+    wanted = found.chosen(asked).files()
     assert wanted == [f for f in found if f.partition == (1,) and f.bucket % 2 == 0]
     places = {((1,), bucket) for bucket in range(-3, 100)} | {((2,), 7)}
     assert found.in_places(places) == [f for f in found if (f.partition, f.bucket) in places]

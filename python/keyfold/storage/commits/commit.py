@@ -9,7 +9,7 @@ import contextlib
 import json
 import random
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ from keyfold.storage.commits.conflicts import (
     totals_of,
 )
 from keyfold.storage.commits.epochs import carried, epochs_of, is_committed, is_noted
+from keyfold.storage.commits.looked_at import LookedAt
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.commits.turns import TURNS, tries
 from keyfold.storage.metadata import table_statistics
@@ -42,10 +43,9 @@ from keyfold.storage.metadata.entries import (
     rewritten,
     stamped,
 )
-from keyfold.storage.metadata.live_files import LiveFiles
 from keyfold.storage.metadata.snapshots import EXPIRED, STATEMENT, Snapshot
 from keyfold.storage.metadata.table_statistics import TableStatistics
-from keyfold.storage.table import Table, live_of_snapshot
+from keyfold.storage.table import Table
 from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
 
 APPEND = "APPEND"
@@ -301,10 +301,10 @@ def _plan(
     """The change as it fits the snapshot `base`, and the manifest entries that it makes."""
     if base is not None:
         table.check_schema_of(base)
-    every = LiveFiles((), ()) if base is None else live_of_snapshot(table.manifests, base)
     if change.compactions:
-        return change, fitting(table, change.compactions, every, change.conflicts)
-    live = _looked_at(change, every)
+        return change, fitting(table, change.compactions, base, change.conflicts)
+    looked = LookedAt.of(table, base, change.messages, at_all=_takes_away(change))
+    live = looked.files
     if change.choose is not None:
         chosen = change.choose(live)
         change = replace(change, replaced=lambda f: chosen(f.partition), partitions=chosen)
@@ -314,10 +314,11 @@ def _plan(
         check_rescaled(table, change.buckets, change.rewrites, kept)
     elif not change.rewrites:
         check_meanwhile(table, change.messages)
-    check_buckets(table, change.messages, _totals(change, every, kept))
+    totals = looked.totals(change.messages) if change.replaced is None else totals_of(kept)
+    check_buckets(table, change.messages, totals)
     if change.changes is not None and base is not None:
         check_unseen(table, change.messages, change.changes, base, change.shares)
-    late = _late(table, change, base, kept, every)
+    late = _late(table, change, base, kept)
     if late is not None:
         return late
     change = replace(change, planned=None if base is None else base.id)
@@ -333,25 +334,13 @@ def _plan(
     return change, Entries(deleted + ours, changelog_of(table.schema, table.shapes, told))
 
 
-def _looked_at(change: Change, every: LiveFiles) -> list[LiveFile]:
-    """The files that decide about a change: those of its buckets if it takes nothing away."""
+def _takes_away(change: Change) -> bool:
     takes = change.replaced is not None or change.choose is not None
-    if takes or change.rewrites or change.changelog is not None:
-        return every.files()
-    return every.in_places({(one.partition.values, one.bucket) for one in change.messages})
-
-
-def _totals(
-    change: Change, every: LiveFiles, kept: Sequence[LiveFile]
-) -> Mapping[tuple[Any, ...], int]:
-    """The number of buckets of each partition that the change keeps files in, of its own ones."""
-    if change.replaced is not None:
-        return totals_of(kept)
-    return every.totals({message.partition.values for message in change.messages})
+    return takes or bool(change.rewrites) or change.changelog is not None
 
 
 def _late(
-    table: Table, change: Change, base: Snapshot | None, kept: Sequence[LiveFile], every: LiveFiles
+    table: Table, change: Change, base: Snapshot | None, kept: Sequence[LiveFile]
 ) -> Late | None:
     """The numbers that the rows of the change need, if one of its files shares a number with a live
     file or comes before records that a compaction has merged.
@@ -361,8 +350,7 @@ def _late(
     passed = number_to_pass(table, change.planned, base, _appended(change))
     if not passed and not is_tied(change.messages, kept):
         return None
-    last = every.highest()
-    highest = max(passed, 0 if last is None else last.max_sequence)
+    highest = max(passed, 0 if base is None else table.highest_sequence(base.id))
     sequence = highest + 1 + random.randrange(RANDOM_NUMBERS)
     return Late(sequence, None if base is None else base.id)
 

@@ -22,7 +22,8 @@ from keyfold.storage.metadata.entries import (
     changelog_of,
     rewritten,
 )
-from keyfold.storage.metadata.live_files import LiveFiles
+from keyfold.storage.metadata.snapshot_files import in_partitions
+from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.wire.specs import CommitMessage, CompactionStep, FileAtLevel, Merged
 
@@ -49,7 +50,7 @@ class Compaction:
 def fitting(
     table: Table,
     compactions: Sequence[Compaction],
-    live: LiveFiles,
+    base: Snapshot | None,
     conflicts: dict[str, ConflictError],
 ) -> Entries:
     """The entries that put compactions in place, one after another, and those of the changes that
@@ -57,7 +58,8 @@ def fitting(
     there already are passed over.
     """
     buckets: dict[Place, list[LiveFile]] = {one.place: [] for one in compactions}
-    for file in live.in_places(buckets.keys()):
+    found = in_partitions(table.manifests, base, {partition for partition, _ in buckets})
+    for file in found.in_places(buckets.keys()):
         buckets[file.partition, file.bucket].append(file)
     deleted: list[Record] = []
     ours: list[Record] = []

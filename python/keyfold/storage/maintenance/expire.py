@@ -30,8 +30,9 @@ from keyfold.storage.maintenance.retained import (
 )
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.manifests import Manifests, unless_missing
+from keyfold.storage.metadata.snapshot_files import live_of_snapshot
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
-from keyfold.storage.table import Table, live_of_snapshot
+from keyfold.storage.table import Table
 
 Place = tuple[tuple[Any, ...], int, str]  # a partition, a bucket, and the name of a file
 

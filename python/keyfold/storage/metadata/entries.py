@@ -29,7 +29,7 @@ ADD = 0
 DELETE = 1
 APPEND_SOURCE = 0
 COMPACT_SOURCE = 1
-_LAST_SEQUENCE = (1 << 63) - (1 << 32)  # jobs count on from the highest
+LAST_SEQUENCE = (1 << 63) - (1 << 32)  # jobs count on from the highest
 
 Record = Mapping[str, Any]
 Place = tuple[tuple[Any, ...], int]  # values of a partition, and a bucket
@@ -187,7 +187,7 @@ def highest_sequence(files: Iterable[LiveFile]) -> int:
     highest = max(files, key=lambda file: file.max_sequence, default=None)
     if highest is None:
         return -1
-    if highest.max_sequence >= _LAST_SEQUENCE:
+    if highest.max_sequence >= LAST_SEQUENCE:
         raise damage.entry(
             f"data file {highest.name} has sequence number {highest.max_sequence}, after which "
             "no row can come; DROP PARTITION or TRUNCATE TABLE takes the file out of the table"

@@ -16,8 +16,19 @@ import numpy as np
 from keyfold.files import damage
 from keyfold.storage.metadata.entries import LiveFile, Place
 from keyfold.storage.metadata.manifest_columns import ManifestColumns, Numbers, repeated
+from keyfold.storage.metadata.partition_bounds import Partition, PartitionBounds
 
-Partition = tuple[Any, ...]
+
+@dataclass(frozen=True)
+class Asked:
+    """The files that a statement is about: those in partitions that `takes` takes, by their values,
+    and in buckets that `takes_bucket` takes, by their number and that of all buckets of the
+    partition. Manifests without such partitions are those that `may_hold` leaves out.
+    """
+
+    takes: Callable[[Partition], bool] | None = None
+    takes_bucket: Callable[[int, int], bool] | None = None
+    may_hold: Callable[[PartitionBounds], bool] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,31 +49,30 @@ class LiveFiles:
         """The bytes of memory that it keeps."""
         return sum(one.memory for one in self.manifests) + sum(rows.nbytes for rows in self.rows)
 
-    def files(
-        self,
-        takes: Callable[[Partition], bool] | None = None,
-        takes_bucket: Callable[[int, int], bool] | None = None,
-    ) -> list[LiveFile]:
-        """The files in partitions that `takes` takes, by their values, and in buckets that
-        `takes_bucket` takes, by their number and that of all buckets of the partition.
-        """
-        wanted = None if takes is None else cache(takes)
-        found: list[LiveFile] = []
+    def chosen(self, asked: Asked) -> LiveFiles:
+        """Those of them that a statement is about."""
+        takes_bucket = asked.takes_bucket
+        wanted = None if asked.takes is None else cache(asked.takes)
+        found: list[Numbers] = []
         for one, rows in self._parts():
             if wanted is not None:
                 taken = np.array([wanted(values) for values in one.partitions], dtype=bool)
                 rows = rows[taken[one.codes[rows]]] if len(rows) else rows
             if takes_bucket is not None:
                 rows = rows[_in_buckets(one, rows, takes_bucket)]
-            found += one.files(rows.tolist())
-        return found
+            found.append(rows)
+        return LiveFiles(self.manifests, tuple(found))
+
+    def files(self) -> list[LiveFile]:
+        """All of them as objects."""
+        return [file for one, rows in self._parts() for file in one.files(rows.tolist())]
 
     def in_places(self, places: Collection[Place]) -> list[LiveFile]:
         """The files in some buckets."""
         partitions = {partition for partition, _ in places}
         buckets = {bucket for _, bucket in places}
-        files = self.files(partitions.__contains__, lambda bucket, _: bucket in buckets)
-        return [file for file in files if (file.partition, file.bucket) in places]
+        found = self.chosen(Asked(partitions.__contains__, lambda bucket, _: bucket in buckets))
+        return [file for file in found if (file.partition, file.bucket) in places]
 
     def totals(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """The number of buckets of the file of each partition that was added last."""

@@ -128,6 +128,12 @@ class ManifestColumns:
         return self.numbers[_LAST_SEQUENCE]
 
     @cached_property
+    def highest_added(self) -> int:
+        """The greatest sequence number in the files that it adds, -1 if it adds none."""
+        found = self.max_sequence[~self.is_deleted]
+        return int(found.max()) if len(found) else -1
+
+    @cached_property
     def added(self) -> list[int]:
         """The entries that add a file."""
         found: list[int] = np.flatnonzero(~self.is_deleted).tolist()

@@ -11,7 +11,7 @@ import contextlib
 import io
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from keyfold.storage.metadata.documents import decode, opened
 from keyfold.storage.metadata.entries import ADD, LiveFile, Record, RowShapes
 from keyfold.storage.metadata.live_files import LiveFiles, left_of, live_of
 from keyfold.storage.metadata.manifest_columns import ManifestColumns, columns_of
+from keyfold.storage.metadata.partition_bounds import PartitionBounds
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.stores.files import Files
 
@@ -87,7 +88,18 @@ class Manifests:
 
     def live(self, snapshot: Snapshot) -> LiveFiles:
         """The files a snapshot holds, in the order they were added."""
-        return live_of([self.decoded(record) for record in self.listed(snapshot)])
+        return self.live_in(self.listed(snapshot))
+
+    def live_in(self, listed: Iterable[Record]) -> LiveFiles:
+        """The files that manifests of a list add and none of them deletes, in their order."""
+        return live_of([self.decoded(record) for record in listed])
+
+    def that_may_hold(
+        self, listed: Iterable[Record], may_hold: Callable[[PartitionBounds], bool]
+    ) -> list[Record]:
+        """The manifests of a list that may hold some partitions, by what the list says of them."""
+        codec = self.shapes.partition
+        return [one for one in listed if may_hold(PartitionBounds.of(one, codec))]
 
     def changes(self, snapshot: Snapshot) -> Iterator[tuple[list[LiveFile], list[LiveFile]]]:
         """The files that each manifest of a snapshot's changes adds, and those that it removes."""

@@ -1,0 +1,78 @@
+"""The files of a snapshot, all or those that a statement is about, and what is kept of both.
+
+A snapshot never changes, so its files and its list of manifests are kept by the names of its
+manifest lists.
+"""
+
+from collections.abc import Collection
+
+from keyfold.resources.cache import Cache
+from keyfold.storage.metadata.entries import Record
+from keyfold.storage.metadata.live_files import Asked, LiveFiles
+from keyfold.storage.metadata.manifests import KEPT_BYTES, Manifests
+from keyfold.storage.metadata.partition_bounds import Partition
+from keyfold.storage.metadata.snapshots import Snapshot
+
+_LEAST_WEIGHT = KEPT_BYTES // 8  # of a snapshot: older ones are rarely asked for again
+LIVE: Cache[LiveFiles] = Cache(KEPT_BYTES, lambda live: max(live.memory, _LEAST_WEIGHT))
+_MANIFESTS_KEPT = 10_000
+_FEW_PARTITIONS = 100  # each is compared with the bounds of each manifest
+LISTS: Cache[list[Record]] = Cache(_MANIFESTS_KEPT, len)
+
+
+def live_of_snapshot(manifests: Manifests, snapshot: Snapshot) -> LiveFiles:
+    """The files of a snapshot; those of the last few snapshots are kept."""
+    key = _lists_of(manifests, snapshot)
+    found = LIVE.get(key)
+    if found is None:
+        found = manifests.live_in(_listed(manifests, snapshot))
+        LIVE.put(key, found)
+    return found
+
+
+def live_where(manifests: Manifests, snapshot: Snapshot, asked: Asked) -> tuple[LiveFiles, int]:
+    """The files of a snapshot that a statement asks for, and the number of all. Manifests that hold
+    none of them are not read: then the number is what the lists of manifests say.
+    """
+    known = LIVE.get(_lists_of(manifests, snapshot))
+    if asked.may_hold is not None and known is None:
+        listed = _listed(manifests, snapshot)
+        some = manifests.that_may_hold(listed, asked.may_hold)
+        if len(some) < len(listed):
+            counts = (one["_NUM_ADDED_FILES"] - one["_NUM_DELETED_FILES"] for one in listed)
+            return manifests.live_in(some).chosen(asked), sum(counts)
+    every = live_of_snapshot(manifests, snapshot) if known is None else known
+    return every.chosen(asked), len(every)
+
+
+def in_partitions(
+    manifests: Manifests, snapshot: Snapshot | None, partitions: Collection[Partition]
+) -> LiveFiles:
+    """The files of a snapshot in some partitions."""
+    if snapshot is None:
+        return LiveFiles((), ())
+    is_few = len(partitions) <= _FEW_PARTITIONS
+    may_hold = (lambda found: found.may_hold(partitions)) if is_few else None
+    return live_where(manifests, snapshot, Asked(partitions.__contains__, may_hold=may_hold))[0]
+
+
+def number_above(manifests: Manifests, snapshot: Snapshot) -> int:
+    """A sequence number that none of the rows of a snapshot is above, -1 if it has no files. It may
+    be that of a file which is deleted, where a manifest still has it.
+    """
+    found = (manifests.decoded(one) for one in _listed(manifests, snapshot))
+    return max((one.highest_added for one in found), default=-1)
+
+
+def _listed(manifests: Manifests, snapshot: Snapshot) -> list[Record]:
+    """The manifests of a snapshot; those of the last few snapshots are kept."""
+    key = _lists_of(manifests, snapshot)
+    found = LISTS.get(key)
+    if found is None:
+        found = manifests.listed(snapshot)
+        LISTS.put(key, found)
+    return found
+
+
+def _lists_of(manifests: Manifests, snapshot: Snapshot) -> tuple[str, str]:
+    return manifests.location, f"{snapshot.base_manifest_list} {snapshot.delta_manifest_list}"

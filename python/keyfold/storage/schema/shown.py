@@ -1,0 +1,31 @@
+"""The columns and properties of a table as Spark shows them."""
+
+from typing import Any
+
+from keyfold.aggregates.states.bound_signatures import state_json
+from keyfold.options.declared import DEFAULT_PREFIX, INITIAL_PREFIX
+from keyfold.storage.schema.defaults import as_text
+from keyfold.types import spark as spark_types
+from keyfold.wire.layout import Column, TableLayout
+
+
+def column_json(layout: TableLayout, column: Column) -> dict[str, Any]:
+    """A column as the JVM shows it to Spark."""
+    is_foreign = column.default is not None and (DEFAULT_PREFIX + column.name not in layout.options)
+    return spark_types.column_json(column.name, column.type, column.comment) | {
+        "id": str(column.id),
+        "default": column.default,
+        "default_text": as_text(column) if is_foreign else None,
+        "state": state_json(layout.options, column.name),
+    }
+
+
+def shown_properties(layout: TableLayout) -> dict[str, str]:
+    """Options as SHOW TBLPROPERTIES has them, with the primary key, the comment and the place."""
+    hidden = (DEFAULT_PREFIX, INITIAL_PREFIX)
+    shown = {k: v for k, v in layout.options.items() if not k.startswith(hidden)}
+    if layout.primary_key:
+        shown["primary-key"] = ",".join(layout.primary_key)
+    if layout.comment is not None:
+        shown["comment"] = layout.comment
+    return {**shown, "location": layout.location, "is_managed_location": "true"}
