@@ -17,7 +17,7 @@ ROWS = (
     ("streams",),
     ("compact",),
     ("write",),
-    ("changelog",),
+    ("changelog", "ids"),
     ("lookup",),
     ("read",),
     ("group_by",),

@@ -78,16 +78,30 @@ class Changelog:
     has_before: bool = True
 
 
-Expectation = Refusal | Rows | Elements | Estimates
+@dataclass(frozen=True)
+class Numbered:
+    """The buckets of the keys that are there, each with an id of its own: those of a bucket are the
+    first numbers of its ranges of `at_once`. If `ids` are given, they are these.
+    """
+
+    buckets: Mapping[Any, int]
+    at_once: int
+    ids: Mapping[Any, int] = field(default_factory=dict)
+
+
+Expectation = Refusal | Rows | Elements | Estimates | Numbered
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """The rows of one key once all is committed; `by` are its columns, None for the primary key."""
+    """The rows of one key once all is committed; `by` are its columns, None for the primary key.
+    One that `inserts` puts a row there if there is none.
+    """
 
     key: Sequence[Any]
     by: tuple[str, ...] | None
     expected: Rows | Refusal
+    inserts: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,6 +125,11 @@ class Case:
     configured: Sequence[frozenset[str]] = ()
     key: Sequence[str] = ()
     changes: Changelog | None = None
+
+    @property
+    def inserts(self) -> bool:
+        """Whether its lookups insert rows."""
+        return any(lookup.inserts for lookup in self.lookups)
 
 
 class Dialect(Protocol):

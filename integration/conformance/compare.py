@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from integration.conformance import bits, values
-from integration.conformance.case import Elements, Estimates, Rows
+from integration.conformance.case import Elements, Estimates, Numbered, Rows
 
 # Three standard errors of a sketch of 4,096 registers: HLL 3 x 1.63 %, theta 3 x 1.56 %.
 SKETCH_ERROR = 0.05
@@ -82,6 +83,34 @@ def estimates(wanted: Estimates, table: pa.Table) -> str | None:
         if not close:
             return f"expected {name} to be about {left}\n  found    {right}"
     return None
+
+
+def numbered(wanted: Numbered, table: pa.Table) -> str | None:
+    """What is wrong with the ids of the rows, whose first columns are a key and its id."""
+    found = dict(zip(*(column.to_pylist() for column in table.columns[:2]), strict=True))
+    of_buckets: dict[int, list[int]] = {}
+    for key, bucket in wanted.buckets.items():
+        of_buckets.setdefault(bucket, []).append(found.get(key) or 0)
+    ranges = [
+        {(number - 1) // wanted.at_once: None for number in numbers}
+        for numbers in of_buckets.values()
+    ]
+    is_right = (
+        found.keys() == wanted.buckets.keys()
+        and len(found) == table.num_rows == len(set(found.values()))
+        and sum(map(len, ranges)) == len({number for own in ranges for number in own})
+        and all(map(partial(_is_used_up, wanted.at_once), of_buckets.values()))
+        and (not wanted.ids or found == wanted.ids)
+    )
+    return None if is_right else f"expected {wanted}\n  found    {found}"
+
+
+def _is_used_up(at_once: int, numbers: Sequence[int]) -> bool:
+    """Whether a bucket took no number before those below it in its range."""
+    own = set(numbers)
+    return all(number > 0 for number in own) and all(
+        (number - 1) % at_once == 0 or number - 1 in own for number in own
+    )
 
 
 def _is_close(wanted: float, estimate: float) -> bool:

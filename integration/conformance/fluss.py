@@ -1,5 +1,7 @@
 """The form of Fluss' cases: options as Fluss spells them, target columns and merge modes."""
 
+import pyarrow as pa
+
 from integration.conformance import periods, tables, words
 from integration.conformance.case import (
     Case,
@@ -7,13 +9,18 @@ from integration.conformance.case import (
     Expectation,
     Insert,
     Lookup,
+    Numbered,
     Raw,
     Refusal,
     Rows,
 )
+from keyfold.files.paimon_values import hashes
+from keyfold.types.logical import Atomic
+from keyfold.wire.layout import Column, TableLayout
 
 ENGINE = "table.merge-engine"
 IMAGE = "table.changelog.image"
+CACHE_SIZE = "table.auto-increment.cache-size"
 
 
 def is_form(raw: Raw) -> bool:
@@ -43,7 +50,6 @@ def read(raw: Raw, layout: str) -> Case:
         commits=[*tables.with_compactions(writes, layout)],
         accepted=accepted(raw),
         functions={n: options.get(f"fields.{n}.agg", "") for n, _ in raw["columns"]},
-        left_out=left_out(raw),
         lookups=[_lookup(one) for one in raw.get("lookups") or ()],
         declared=words.declared(raw),
         configured=words.configured(raw),
@@ -77,7 +83,8 @@ def _inserts(raw: Raw, commit: list[Raw], with_kind: bool) -> list[Insert]:
 
 def _lookup(raw: Raw) -> Lookup:
     expected = Rows(raw["expect"]) if "expect" in raw else Refusal(raw["expect_error"])
-    return Lookup(raw["key"], tuple(raw["by"]) if "by" in raw else None, expected)
+    by = tuple(raw["by"]) if "by" in raw else None
+    return Lookup(raw["key"], by, expected, bool(raw.get("insert_if_not_exists")))
 
 
 def accepted(raw: Raw) -> list[Expectation]:
@@ -89,16 +96,25 @@ def accepted(raw: Raw) -> list[Expectation]:
         results.append(Rows(raw["expect"]))
     if "expect_error" in raw:
         results.append(Refusal(raw["expect_error"]))
+    if "expect_invariants" in raw:
+        results.append(_numbered(raw))
     if "alt_expect_error" in raw:
         results.append(Refusal(raw["alt_expect_error"], "create"))
     return results
 
 
-def left_out(raw: Raw) -> str | None:
-    """The capability that a case needs and keyfold does not declare yet."""
-    options = raw["options"]
-    if "auto-increment.fields" in options or "expect_invariants" in raw:
-        return "auto-increment"
-    if any(one.get("insert_if_not_exists") for one in raw.get("lookups") or ()):
-        return "lookups that insert"
-    return None
+def _numbered(raw: Raw) -> Numbered:
+    told, at_once = raw["expect_invariants"], int(raw["options"].get(CACHE_SIZE, "100000"))
+    wanted = told.get("bucket_of", {})
+    found = _buckets(told.get("keys", list(wanted)), int(raw["options"]["bucket.num"]))
+    pairs = {(name, found[key]) for key, name in wanted.items()}
+    is_so = len(pairs) == len(set(wanted.values())) == len({number for _, number in pairs})
+    ids = dict(told.get("if_buckets_are_so_then_rows", ())) if is_so else {}
+    return Numbered(found, at_once, ids)
+
+
+def _buckets(keys: list[str], count: int) -> dict[str, int]:
+    """The bucket of each text, as of the only column of a key."""
+    layout = TableLayout("t", "", 0, (Column(0, "k", Atomic("STRING")),), ("k",))
+    hashed = hashes(layout, ("k",), [pa.array(keys)])
+    return {key: abs(int(number)) % count for key, number in zip(keys, hashed, strict=True)}

@@ -16,6 +16,8 @@ from keyfold.lookup.plan import plan_lookup
 from keyfold.lookup.rows_of_keys import look_up
 from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.table import Table
+from keyfold.tables.connection import connect
+from keyfold.tables.table import Table as Door
 from keyfold.types import spark as spark_types
 
 
@@ -28,15 +30,20 @@ def wrong(case: Case, spark: SparkSession, namespace: str) -> str | None:
     table = open_catalog(CATALOG, {"warehouse": warehouse}).load_table(
         [namespace.split(".")[-1]], "t"
     )
-    found = (_wrong(case, table, lookup, _key(spark, table, lookup)) for lookup in case.lookups)
+    door = connect(warehouse).table(f"{namespace.split('.')[-1]}.t")
+    found = (
+        _wrong(case, table, door, lookup, _key(spark, table, lookup)) for lookup in case.lookups
+    )
     return next((text for text in found if text is not None), None)
 
 
-def _wrong(case: Case, table: Table, lookup: Lookup, key: pa.RecordBatch) -> str | None:
+def _wrong(case: Case, table: Table, door: Door, lookup: Lookup, key: pa.RecordBatch) -> str | None:
     names = [name for name, _ in case.columns]
     plan = plan_lookup(table, names)
     try:
-        if lookup.by is None:
+        if lookup.inserts:
+            (rows,) = door.get_or_insert_many(key, names).to_batches()
+        elif lookup.by is None:
             found, rows = look_up(plan, key)
             rows = rows.filter(found)
         else:

@@ -7,7 +7,7 @@ import pytest
 from pyroaring import BitMap
 
 from integration.conformance import compare
-from integration.conformance.case import Elements, Estimates, Rows
+from integration.conformance.case import Elements, Estimates, Numbered, Rows
 
 
 def table(**columns: Any) -> pa.Table:
@@ -58,3 +58,23 @@ def test_estimates_within_three_standard_errors() -> None:
     assert compare.estimates(wanted, table(v=[3, 1049])) is None
     assert compare.estimates(wanted, table(v=[3, 1051])) is not None
     assert compare.estimates(wanted, table(v=[3])) is not None
+
+
+@pytest.mark.parametrize(
+    ("ids", "is_right"),
+    [
+        ({"a": 1, "b": 11, "c": 2}, True),
+        ({"a": 12, "b": 1, "c": 11}, True),
+        ({"a": 1, "b": 2, "c": 3}, False),  # two buckets in one range
+        ({"a": 1, "b": 11, "c": 3}, False),  # 2 is left out
+        ({"a": 1, "b": 11, "c": 1}, False),
+        ({"a": 1, "b": None, "c": 2}, False),
+        ({"a": 1, "b": 11}, False),
+    ],
+)
+def test_numbers_of_buckets(ids: dict[str, Any], is_right: bool) -> None:
+    wanted = Numbered({"a": 0, "b": 1, "c": 0}, 10)
+    found = pa.table({"k": list(ids), "id": pa.array(list(ids.values()), pa.int64())})
+    assert (compare.numbered(wanted, found) is None) is is_right
+    exact = Numbered(wanted.buckets, 10, {"a": 1, "b": 11, "c": 2})
+    assert (compare.numbered(exact, found) is None) is (ids == exact.ids)

@@ -106,18 +106,6 @@ def test_paimon_cases_left_out() -> None:
     assert paimon.read(raw, "write-only").left_out == "deletion vectors"
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"options": {"auto-increment.fields": "v"}}, "auto-increment"),
-    ],
-    ids=str,
-)
-def test_fluss_cases_left_out(changes: dict[str, Any], reason: str) -> None:
-    raw = {name: value for name, value in {**FLUSS, **changes}.items() if value is not None}
-    assert reason in str(fluss.read(raw, "write-only").left_out)
-
-
 def test_doris_states_in_doris_words() -> None:
     raw = {**DORIS, "agg": {"v": "AGG_STATE<sum(int)>"}}
     case = doris.read(raw, "write-only")

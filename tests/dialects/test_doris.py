@@ -138,6 +138,12 @@ def test_unique_key_tables_keep_the_last_row() -> None:
     assert "'merge-engine' = 'deduplicate', 'sequence.field' = 's'" in made
 
 
+def test_auto_increment() -> None:
+    made = sql(table("k INT, v BIGINT NOT NULL AUTO_INCREMENT", "UNIQUE KEY(k)"))
+    assert "'merge-engine' = 'deduplicate', 'auto-increment.fields' = 'v'" in made
+    assert "BIGINT NOT NULL" not in made
+
+
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
@@ -179,7 +185,11 @@ def test_unique_key_tables_keep_the_last_row() -> None:
         (table(COLUMNS, "AGGREGATE KEY(k) ROLLUP (r (k, v))"), "the clause ROLLUP"),
         (table("k INT, v INT", "DUPLICATE KEY(k)"), "DUPLICATE KEY"),
         (table("k INT, v INT SUM", "UNIQUE KEY(k)"), "the column v of a UNIQUE KEY table"),
-        (table("k INT, v INT AUTO_INCREMENT"), "column v: AUTO_INCREMENT"),
+        (table("k INT, v INT AUTO_INCREMENT"), "column v: AUTO_INCREMENT does not go with"),
+        (
+            table("k INT, v INT AUTO_INCREMENT(9)", "UNIQUE KEY(k)"),
+            "column v: AUTO_INCREMENT begin",
+        ),
         (
             table(COLUMNS, "AGGREGATE KEY(k) SIDEWAYS"),
             "line 1: expected a clause of CREATE TABLE, found SIDEWAYS",

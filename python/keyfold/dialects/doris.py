@@ -179,6 +179,11 @@ def _check_columns(columns: Sequence[DorisColumn], key: list[str], clauses: _Cla
         if name in key and root in NO_KEY:
             shown = "Float or double" if root in ("FLOAT", "DOUBLE") else "this type"
             raise TableError(f"the key column {name} has type {root}: {shown} can't be a key")
+        if column.is_numbered and folds:
+            raise TableError(
+                f"column {name}: AUTO_INCREMENT does not go with an AGGREGATE KEY; with a UNIQUE "
+                "KEY it does"
+            )
         if name not in key and kind is None and folds:
             raise TableError(f"the column {name} has no aggregation and is not in the key")
         if kind is not None and not folds:
@@ -193,7 +198,9 @@ def _engine(columns: Sequence[DorisColumn], clauses: _Clauses) -> dict[str, str]
     engine = {"merge-engine": called("Doris")[clauses.model or "AGGREGATE"].name}
     if clauses.model in ("UNIQUE", "PRIMARY"):
         sequence = clauses.properties.pop(_SEQUENCE, None)
-        return engine | ({"sequence.field": sequence} if sequence else {})
+        numbered = ",".join(column.name for column in columns if column.is_numbered)
+        more = {"sequence.field": sequence, "auto-increment.fields": numbered}
+        return engine | {name: text for name, text in more.items() if text}
     kinds = {
         f"fields.{column.name}.aggregate-function": column.aggregation
         for column in columns

@@ -13,7 +13,6 @@ _PREFIX = {"DATE": "DATE ", "DATETIME": "TIMESTAMP_NTZ ", "TIMESTAMPTZ": "TIMEST
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _NO_LITERAL = {*NESTED, "HLL", "QUANTILE_STATE", "PERCENTILE", "VARBINARY", "AGG_STATE"}
 _REFUSED = {
-    "AUTO_INCREMENT": "AUTO_INCREMENT",
     "GENERATED": "GENERATED ALWAYS AS",
     "ON": "ON UPDATE",
 }
@@ -30,6 +29,7 @@ class DorisColumn:
     default: Token | None = None
     comment: str | None = None
     is_marked_key: bool = False
+    is_numbered: bool = False  # AUTO_INCREMENT
 
 
 def read(cursor: Cursor) -> DorisColumn:
@@ -46,7 +46,7 @@ def read(cursor: Cursor) -> DorisColumn:
 def _read(cursor: Cursor, name: str) -> DorisColumn:
     kind = dialect_types.doris(cursor)
     aggregation, default, comment = ("GENERIC" if kind.state else None), None, None
-    is_nullable, is_key = True, False
+    is_nullable, is_key, is_numbered = True, False, False
     while not (cursor.sees(",") or cursor.sees(")")):
         word = cursor.next.value.upper() if cursor.next.kind == "word" else ""
         if word in AGGREGATIONS:
@@ -55,6 +55,10 @@ def _read(cursor: Cursor, name: str) -> DorisColumn:
             is_nullable = False
         elif cursor.accept("KEY"):
             is_key = True
+        elif cursor.accept("AUTO_INCREMENT"):
+            is_numbered = True
+            if cursor.sees("("):
+                raise NotSupportedError("AUTO_INCREMENT begins at 1: leave its first number out")
         elif cursor.accept("DEFAULT"):
             default = _default(cursor)
         elif cursor.accept("COMMENT"):
@@ -63,7 +67,8 @@ def _read(cursor: Cursor, name: str) -> DorisColumn:
             raise NotSupportedError(f"{_REFUSED[word]} is not supported")
         elif not cursor.accept("NULL"):
             cursor.fail("an aggregation, NULL, DEFAULT or COMMENT")
-    return DorisColumn(name, kind, aggregation, is_nullable, default, comment, is_key)
+    is_nullable = is_nullable or is_numbered  # so that an INSERT may leave it out
+    return DorisColumn(name, kind, aggregation, is_nullable, default, comment, is_key, is_numbered)
 
 
 def _default(cursor: Cursor) -> Token:

@@ -18,6 +18,7 @@ from keyfold.options.declared import (
     known,
 )
 from keyfold.options.engines import default, traits
+from keyfold.options.ids import check_ids
 from keyfold.options.names import FIELD, TUNING, unknown_option
 from keyfold.options.parsing import parse
 from keyfold.options.values import given, names, shown
@@ -232,6 +233,7 @@ def _check_columns(layout: TableLayout, options: TableOptions) -> None:
             )
     if options.rowkind_field is not None:
         _check_row_kind(layout, options.rowkind_field)
+    check_ids(layout, options)
     if options.snapshot_ordering:
         _check_snapshot_ordering(layout, options)
 

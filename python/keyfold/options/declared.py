@@ -79,6 +79,11 @@ class TableOptions:
         return (self.levels or self.compaction_trigger + 1) - 1
 
     @property
+    def id_column(self) -> str | None:
+        """The auto-increment column, if the table has one."""
+        return self.id_columns[0] if self.id_columns else None
+
+    @property
     def orders_records(self) -> bool:
         """Whether the last record stays, and a `sequence.field` says which is the last."""
         return self.engine.is_default and bool(self.sequence_fields)
@@ -128,6 +133,12 @@ class TableOptions:
     default_aggregate = Option("fields.default-aggregate-function", optional(word), None,
         "Aggregate of the columns that name none.", aliases=("fields.default-agg",),
         changes="by ALTER")
+    id_columns = Option("auto-increment.fields", names, None,
+        "Fluss': an INT or BIGINT column that each new key gets a number of its own in.", absent=(),
+        changes="never", names_columns=True)
+    ids_at_once = Option("table.auto-increment.cache-size", whole(1, 2**31 - 1), "100000",
+        "Numbers that a bucket takes at once for `auto-increment.fields`.",
+        aliases=("table.auto-inc.batch-size",), changes="never")
     target_file_size = Option("target-file-size", byte_size, "128 mb",
         "Size at which a data file is ended.")
     file_compression = Option("file.compression", one_of("zstd", "snappy", "lz4", "gzip", "none"),

@@ -24,7 +24,6 @@ _VERSIONED = "versioned"
 
 # Names of Fluss that we lack.
 _NAMES = """
-auto-increment.fields table.auto-increment.cache-size table.auto-inc.batch-size
 table.datalake.auto-compaction
 table.datalake.auto-expire-snapshot table.datalake.enabled table.datalake.format
 table.datalake.freshness table.datalake.historical-partition.enabled

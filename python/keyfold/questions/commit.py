@@ -11,6 +11,7 @@ from typing import Any
 
 from keyfold.bridge.frames import Frame
 from keyfold.errors import ConflictError, TableError
+from keyfold.lookup.of_tasks import CARRIED
 from keyfold.options.calls import TARGET_COLUMNS, WRITE
 from keyfold.options.changelogs import INPUT, is_awaited
 from keyfold.questions.serve import Questions, functions_for
@@ -24,7 +25,6 @@ from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write import jobs
 from keyfold.write.jobs import RowChangeJob
 from keyfold.write.overwritten import truncated
-from keyfold.write.rows_before import BEFORE
 from keyfold.write.targets import folds_columns, named_columns
 
 QUESTIONS = Questions()
@@ -47,9 +47,7 @@ def plan_write(question: Frame) -> dict[str, Any]:
         changes=row_changes(table, question),
     )
     own = {"handle": question["table"], **functions_for(question, spec.layout)}
-    before = jobs.rows_before(table, spec)
-    if before is not None:
-        own[BEFORE] = before.to_json()
+    own[CARRIED] = jobs.task_lookups(table, spec).to_json()
     return {"write": spec.to_json() | own}
 
 

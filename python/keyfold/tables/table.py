@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 
 from keyfold.errors import TableError
-from keyfold.lookup.warm import Warm
 from keyfold.tables import column_definitions, time_travel, writes
+from keyfold.tables.by_key import ByKey
 from keyfold.tables.calls import note_options
 from keyfold.tables.change_scan import Changes, Version, changes
 from keyfold.tables.column_definitions import Schema
 from keyfold.tables.doors import doors
-from keyfold.tables.rows import keys
 from keyfold.tables.rows.incoming import incoming
 from keyfold.tables.rows.row_kinds import with_kinds
 from keyfold.tables.scan import Scan, scan
@@ -23,16 +22,13 @@ from keyfold.tables.statements import deletes, merges, updates
 from keyfold.tables.statements.builder import Merge
 from keyfold.tables.statements.tokens import options_of
 from keyfold.tables.time_travel import Branches, Tags
-from keyfold.tables.upkeep import Upkeep
 from keyfold.tables.where.condition import Where, partition_filters
 from keyfold.wire.layout import BRANCH_MARK
 from keyfold.write.overwritten import truncated
 
-Answer = TypeVar("Answer")
-
 
 @doors(lambda table: f"table {table.name}")
-class Table(Upkeep):
+class Table(ByKey):
     """A table by its name or path. Each call sees its newest schema and snapshot.
 
     It can be pickled, shared by threads, and used by processes that were forked or spawned.
@@ -171,64 +167,6 @@ class Table(Upkeep):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """All rows by Arrow's C stream interface."""
         return self.scan().__arrow_c_stream__(requested_schema)
-
-    # ---- keys ----
-
-    def get(
-        self, key: Mapping[str, Any], columns: Sequence[str] | None = None, *, refresh_ms: float = 0
-    ) -> dict[str, Any] | None:
-        """The row of a key, `{"sku": "bolt"}`; None if there is none.
-
-        The answer is that of the newest snapshot, or of one that was the newest at most
-        `refresh_ms` ago; changes by this connection are in it in any case. Raises TableError if
-        these are not the columns of the primary key.
-        """
-
-        def ask(warm: Warm) -> dict[str, Any] | None:
-            return warm.look_up_one(keys.key_of(warm.layout, key))
-
-        return self._asked(columns, refresh_ms, ask)
-
-    def get_many(
-        self, keys_: Any, columns: Sequence[str] | None = None, *, refresh_ms: float = 0
-    ) -> pa.Table:
-        """The row of each key, in the order of the keys, with NULLs where there is none. The keys
-        are rows in any form, with the columns of the primary key; they may repeat. The snapshot is
-        that of `get`.
-        """
-        made: list[pa.RecordBatch] = []  # once: the keys may be a stream
-
-        def ask(warm: Warm) -> pa.Table:
-            if not made:
-                made.append(keys.keys_of(warm.layout, keys_, "looking up in"))
-            spread = self._session.spread(made[0].num_rows)
-            found = (warm.look_up(some, spread)[1] for some in keys.rounds(made[0]))
-            return pa.Table.from_batches(found)
-
-        return self._asked(columns, refresh_ms, ask)
-
-    def prefix(
-        self, key: Mapping[str, Any], columns: Sequence[str] | None = None, *, refresh_ms: float = 0
-    ) -> pa.Table:
-        """All rows whose key begins with these values, in the snapshot of `get`. Raises TableError
-        if they are not those of the first columns of the key.
-        """
-
-        def ask(warm: Warm) -> pa.Table:
-            return warm.prefix(keys.prefix_of(warm.layout, key))
-
-        return self._asked(columns, refresh_ms, ask)
-
-    def _asked(
-        self, columns: Sequence[str] | None, refresh_ms: float, ask: Callable[[Warm], Answer]
-    ) -> Answer:
-        if refresh_ms < 0:
-            raise TableError(
-                f"look-up in table {self.name}: refresh_ms is {refresh_ms}; expected 0 or more"
-            )
-        name = (self._namespace, self._name)
-        with self._session.working():
-            return self._session.lookups.answered(name, self._load, refresh_ms, columns, ask)
 
     # ---- write ----
 

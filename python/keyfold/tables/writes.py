@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.buckets import BucketKey
-from keyfold.lookup.places import LookupPlan
+from keyfold.lookup.of_tasks import TaskLookups
 from keyfold.resources.threads import fanned
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle
@@ -25,7 +25,7 @@ from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import KIND, NAMED, CommitMessage, WriteSpec
 from keyfold.write import jobs
 from keyfold.write.job import Job
-from keyfold.write.targets import folds_columns, names_of, target_text
+from keyfold.write.targets import check_ids_left, folds_columns, names_of, target_text
 from keyfold.write.writer import parts, write_parts
 
 Load = Callable[[], Table]
@@ -39,12 +39,14 @@ def written(
     mode: str = "append",
     filters: Sequence[Predicate] = (),
     options: Mapping[str, str],
+    only_new: bool = False,
 ) -> int | None:
     """Write the rows in one commit; returns its snapshot, None if nothing changed. `load` gives the
-    table as it is now, `options` are those of the write. On an error nothing is left behind.
+    table as it is now, `options` are those of the write. With `only_new` rows of stored keys are
+    left out. On an error nothing is left behind.
     """
     with session.working():
-        table, rows, spec = _planned(load, rows, mode, filters, options)
+        table, rows, spec = _planned(load, rows, mode, filters, options, only_new)
         return committed(session, table, spec, rows.batches)
 
 
@@ -58,8 +60,8 @@ def committed(
     """Write the rows of a job planned on a table and publish them; returns the snapshot. `told` is
     asked at the end for the job with what its snapshot tells of it.
     """
-    before = jobs.rows_before(table, spec)
-    messages = _messages(session, spec, batches, before)
+    plans = jobs.task_lookups(table, spec)
+    messages = _messages(session, spec, batches, plans)
     try:
         newest = open_handle(table.handle, session.options, latest=True)
         published = jobs.publish(newest, told(spec), messages)
@@ -73,13 +75,19 @@ def committed(
 
 @replanned
 def _planned(
-    load: Load, rows: Incoming, mode: str, filters: Sequence[Predicate], options: Mapping[str, str]
+    load: Load,
+    rows: Incoming,
+    mode: str,
+    filters: Sequence[Predicate],
+    options: Mapping[str, str],
+    only_new: bool,
 ) -> tuple[Table, Incoming, WriteSpec]:
-    """The job. In a table that folds column by column it names the columns of the rows; elsewhere
-    the others get their DEFAULTs.
+    """The job. In a table that folds column by column it names the columns of the rows; elsewhere,
+    and in new rows, the others get their DEFAULTs.
     """
     table, seen = load(), None
-    if folds_columns(table.layout) and rows.columns:
+    check_ids_left(table.layout, target_text(rows.own))
+    if folds_columns(table.layout) and rows.columns and not only_new:
         seen = target_text(rows.own)
     else:
         rows = _filled(table.layout, rows)
@@ -97,6 +105,7 @@ def _planned(
         filters=filters,
         kinds=has_kinds,
         own_columns=has_names,
+        only_new=only_new,
     )
     return table, rows.select(table.layout.name, (*columns, *last)), spec
 
@@ -113,7 +122,7 @@ def _messages(
     session: Session,
     spec: WriteSpec,
     batches: Iterator[pa.RecordBatch],
-    before: LookupPlan | None,
+    plans: TaskLookups,
 ) -> list[CommitMessage]:
     """The files of the rows. Each thread writes the buckets that it meets first."""
     threads = session.threads
@@ -124,7 +133,7 @@ def _messages(
 
     working = partial(session.working, threads + 1)
     with working():
-        run = partial(write_parts, spec, before=before)
+        run = partial(write_parts, spec, plans=plans)
         results = fanned(parts(spec, batches), owner, run, threads, working)
     messages = [m for found in results if isinstance(found, list) for m in found]
     if errors := [found for found in results if isinstance(found, BaseException)]:

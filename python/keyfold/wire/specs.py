@@ -212,6 +212,19 @@ class RowChanges(Wire):
 
 
 @dataclass(frozen=True)
+class StoredKeys(Wire):
+    """A write job's knowledge of the keys that are stored: those of the snapshot `seen`, which the
+    job `job` made; both None if the table was empty. `ids` is the auto-increment column, which new
+    keys get numbers in. With `only_new` rows of keys that are stored are left out.
+    """
+
+    ids: str | None
+    seen: int | None
+    job: str | None
+    only_new: bool = False
+
+
+@dataclass(frozen=True)
 class WriteSpec(Wire):
     """The part of one write job that all its tasks share.
 
@@ -223,7 +236,8 @@ class WriteSpec(Wire):
     default (named columns are folded) or overwrite (they are replaced). `epoch` is the one that the
     job commits, if it is part of a stream. With `changes` of rows `named` are the columns of
     updated rows. With `own_columns` a text `_NAMED` comes last, the columns that each row names,
-    as `target-columns` does; NULL for all of `columns`.
+    as `target-columns` does; NULL for all of `columns`. With `stored` tasks look the keys of their
+    rows up.
     """
 
     layout: TableLayout
@@ -240,6 +254,7 @@ class WriteSpec(Wire):
     changes: RowChanges | None = None
     kinds: bool = False
     own_columns: bool = False
+    stored: StoredKeys | None = None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ other engines spill one run for each map task, since the ordinals of these don't
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +37,7 @@ _ARRAY_BYTES = 512  # of an array besides its values: buckets may get few rows o
 # Options for merging the runs of one job: the table's older runs are below them.
 _ABOVE_OTHERS: dict[str, Any] = {"system_columns": True, "drop_deletes": False, "has_oldest": False}
 
+Filled = Callable[[BucketKey, Sequence[pa.RecordBatch]], list[pa.RecordBatch]]
 Folded = tuple[list[pa.RecordBatch], tuple[int, int]]
 
 
@@ -55,13 +56,21 @@ class Bucket:
 
 class WriteBuffer:
     """Rows of one task until they are written; `limit` bytes of them stay in memory. With
-    `keeps_records` the records can be had as they came, too.
+    `keeps_records` the records can be had as they came, too. `filled` is what becomes of rows of a
+    bucket before they fold.
     """
 
     def __init__(
-        self, plan: MergePlan, has_ordinal: bool, limit: int, *, keeps_records: bool = False
+        self,
+        plan: MergePlan,
+        has_ordinal: bool,
+        limit: int,
+        *,
+        keeps_records: bool = False,
+        filled: Filled = lambda _, batches: list(batches),
     ) -> None:
         self._plan = plan
+        self._filled = filled
         self.keeps_records = keeps_records
         self._ordinal = ORDINAL if has_ordinal else None
         self._limit = limit
@@ -85,7 +94,7 @@ class WriteBuffer:
             # There is one file for many buckets, because descriptors are few.
             file = SpillFile(is_compressed=self._spilled >= _RAW_BYTES)
             while self._bytes > self._limit // 2:
-                self._spill(max(self._buckets.values(), key=lambda b: b.bytes), file)
+                self._spill(max(self._buckets, key=lambda b: self._buckets[b].bytes), file)
 
     def released(self, place: BucketKey) -> Bucket:
         """A bucket that is finished and whose records were kept."""
@@ -105,6 +114,7 @@ class WriteBuffer:
         """
         bucket = self._buckets[place] if self.keeps_records else self._buckets.pop(place)
         self._bytes -= bucket.bytes
+        bucket.batches = self._filled(place, bucket.batches)
         if not bucket.runs:
             folded = fold_unsorted(self._plan, bucket.batches, ordinal=self._ordinal)
             self._clear(bucket)
@@ -123,7 +133,9 @@ class WriteBuffer:
     def _sorted(self, bucket: Bucket) -> list[pa.RecordBatch]:
         return sort_records(self._plan, bucket.batches, ordinal=self._ordinal)
 
-    def _spill(self, bucket: Bucket, file: SpillFile) -> None:
+    def _spill(self, place: BucketKey, file: SpillFile) -> None:
+        bucket = self._buckets[place]
+        bucket.batches = self._filled(place, bucket.batches)
         if self.keeps_records:
             bucket.records.append(file.append(self._sorted(bucket), (0, 0), repeats=True))
         bucket.runs += [file.append(batches, sequence) for batches, sequence in self._fold(bucket)]

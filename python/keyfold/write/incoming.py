@@ -23,7 +23,8 @@ def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa
     NULL column has a NULL.
 
     Incoming columns are taken by position, as `spec.columns` names them. Those the job does not
-    name are NULL, whatever comes in. If it does not name the `rowkind.field`, rows are +I.
+    name are NULL, whatever comes in, as is an auto-increment column beside those that it names. If
+    it does not name the `rowkind.field`, rows are +I.
     """
     expected = len(spec.columns) + spec.kinds + spec.ordinal
     if batch.num_columns != expected:
@@ -32,6 +33,8 @@ def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa
             f"found {batch.num_columns}"
         )
     named = spec.columns if spec.named is None else spec.named
+    filled = () if spec.named is None else options.id_columns
+    named = tuple(name for name in named if name not in filled)
     place = {name: at for at, name in enumerate(spec.columns) if name in named}
     fields = list(spec.layout.arrow_schema)
     arrays = [column(spec.layout, batch, place.get(field.name), field) for field in fields]

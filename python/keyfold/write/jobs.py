@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from keyfold.errors import NotSupportedError, TableError
+from keyfold.lookup.of_tasks import TaskLookups
 from keyfold.lookup.places import LookupPlan
 from keyfold.lookup.plan import plan_lookup
 from keyfold.merge.plan import check_mergeable
@@ -27,7 +28,7 @@ from keyfold.options.values import boolean, whole
 from keyfold.predicates.prune import on_partitions
 from keyfold.read.call_options import call_options
 from keyfold.storage.commits import commit
-from keyfold.storage.commits.commit import Late
+from keyfold.storage.commits.commit import Late, UnseenKeys
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable
 from keyfold.storage.commits.turns import TURNS, tries
 from keyfold.storage.maintenance.due import followed
@@ -42,7 +43,16 @@ from keyfold.write.overwritten import truncated, with_changelog
 from keyfold.write.renumber import renumber
 from keyfold.write.row_changes import assigned_columns, check_deletes
 from keyfold.write.shared_keys import SharedKeys
-from keyfold.write.targets import DEFAULT, OVERWRITE, folds_columns, merge_mode, named_columns
+from keyfold.write.stored_keys import key_lookups, settled, stored_keys
+from keyfold.write.targets import (  # fmt: skip
+    DEFAULT,
+    OVERWRITE,
+    check_ids_left,
+    folds_columns,
+    merge_mode,
+    named_columns,
+    target_text,
+)
 
 
 @dataclass(frozen=True)
@@ -81,16 +91,20 @@ def plan_job(
     changes: RowChangeJob | None = None,
     kinds: bool = False,
     own_columns: bool = False,
+    only_new: bool = False,
 ) -> WriteSpec:
     """The write of rows with these columns, planned on the table's snapshot, the newest one.
     `options` are the writer's, `seen` the columns that its statement names (see `targets`), `query`
     is the id of the streaming query that the job is part of. With `kinds` each row brings its own,
-    with `own_columns` the names of its columns.
-    Raises TableError if `changes` are a DELETE and the table takes no deletes.
+    with `own_columns` the names of its columns. With `only_new` rows of stored keys are left out.
+    Raises TableError if `changes` are a DELETE and the table takes no deletes, or if the statement
+    names the auto-increment column.
     """
     table.check_writable()
     layout = table.layout
     asked = call_options(WRITE, table, options)
+    told = asked.get(TARGET_COLUMNS, seen)
+    check_ids_left(layout, told if changes is None else target_text(changes.assigned or ()))
     if changes is None:
         named = named_columns(layout, targets(layout, asked, seen), mode)
     else:
@@ -113,6 +127,7 @@ def plan_job(
         epoch=epoch_of(layout.name, asked, query),
         kinds=kinds,
         own_columns=own_columns,
+        stored=stored_keys(table, None if changes is None else changes.reads, only_new=only_new),
     )
     if spec.mode == "overwrite":
         table.live_files(partition_filter=_replaced_by(layout, spec.filters))
@@ -120,7 +135,12 @@ def plan_job(
     return spec
 
 
-def rows_before(table: Table, spec: WriteSpec) -> LookupPlan | None:
+def task_lookups(table: Table, spec: WriteSpec) -> TaskLookups:
+    """The plans by which the tasks of a job look up."""
+    return TaskLookups(_rows_before(table, spec), key_lookups(table, spec.stored))
+
+
+def _rows_before(table: Table, spec: WriteSpec) -> LookupPlan | None:
     """The plan by which tasks look up the rows before a statement, for their changelog;
     None if it has the records as they came, or there is none.
     """
@@ -181,25 +201,25 @@ def publish(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) ->
     After an error the caller abandons the job; files that this commit made instead are gone. So
     are files of partitions that are too old, if the table drops what is written there.
     """
-    once, rewritten = _committing(table, spec, messages), list[CommitMessage]()
     given, (messages, looks) = messages, before_commit(table, spec, messages)
+    once, made = _committing(table, spec, messages), messages
     try:
         found = once(spec, messages)
-        if isinstance(found, Late):
+        if isinstance(found, Late | UnseenKeys):
             with TURNS.taken(table):  # else commits that come between could make it late again
                 for _ in tries(table):
-                    rewritten[:] = renumber(spec, rewritten or messages, found.sequence)
-                    found = once(replace(spec, snapshot=found.seen), rewritten)
-                    if not isinstance(found, Late):
+                    spec, made = _again(table, spec, made, found)
+                    found = once(spec, made)
+                    if not isinstance(found, Late | UnseenKeys):
                         break
     except BaseException:
         # `abandon` is given the earlier files, not these.
-        if OUTCOMES.give_up(spec.job):
-            Job(spec.layout, rewritten).remove()
+        if made is not messages and OUTCOMES.give_up(spec.job):
+            Job(spec.layout, made).remove()
         raise
-    assert not isinstance(found, Late)
+    assert not isinstance(found, Late | UnseenKeys)
     if found is None:
-        abandon(table, spec, rewritten or messages)
+        abandon(table, spec, made)
     if len(messages) < len(given):
         Job(spec.layout, [one for one in given if one not in messages]).remove()
     published = followed(table, found)
@@ -208,9 +228,18 @@ def publish(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) ->
     return published
 
 
+def _again(
+    table: Table, spec: WriteSpec, messages: Sequence[CommitMessage], asked: Late | UnseenKeys
+) -> tuple[WriteSpec, Sequence[CommitMessage]]:
+    """The job with what a commit has asked for."""
+    if isinstance(asked, UnseenKeys):
+        return settled(table, spec, messages, asked.base)
+    return replace(spec, snapshot=asked.seen), renumber(spec, messages, asked.sequence)
+
+
 def _committing(
     table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]
-) -> Callable[[WriteSpec, Sequence[CommitMessage]], int | Late | None]:
+) -> Callable[[WriteSpec, Sequence[CommitMessage]], int | Late | UnseenKeys | None]:
     """The commit of files of a job, as it is planned. Raises NotSupportedError if what it replaces
     is not all that it has to.
     """

@@ -25,6 +25,7 @@ from keyfold.storage.commits.commit import (
     Late,
     NeedsChangelog,
     Partitions,
+    UnseenKeys,
     truncate,
 )
 from keyfold.storage.commits.turns import tries
@@ -41,13 +42,13 @@ def truncated(table: Table, partitions: Partitions = "all") -> int | None:
     none.
     """
     published = with_changelog(table, partial(truncate, table, partitions))
-    assert not isinstance(published, Late)
+    assert not isinstance(published, Late | UnseenKeys)
     return followed(table, published)
 
 
 def with_changelog(
     table: Table, overwrite: Callable[[Changelog | None], Answer]
-) -> int | Late | None:
+) -> int | Late | UnseenKeys | None:
     """The answer to a commit that replaces files and takes the changelog of that, None if the table
     has no changelog. Without a snapshot the changelog's files are gone.
     """
@@ -71,7 +72,7 @@ def with_changelog(
     return _outcome(found)
 
 
-def _outcome(answer: Answer) -> int | Late | None:
+def _outcome(answer: Answer) -> int | Late | UnseenKeys | None:
     assert not isinstance(answer, NeedsChangelog)
     return answer
 

@@ -77,7 +77,7 @@ def assigned_columns(
         return None
     if options.sequence_fields or engine(options.merge_engine, layout.name).sequences(options):
         return None
-    named = {*layout.primary_key, *names}
+    named = {*layout.primary_key, *names, *options.id_columns}
     left = [one for one in layout.columns if one.name not in named]
     is_whole = any(not one.type.nullable for one in left) or not left
     if is_whole or {*names} & {*layout.primary_key}:
@@ -137,6 +137,8 @@ class Changing:
         found = {}
         for field in self.spec.layout.arrow_schema:
             array = column(self.spec.layout, batch, place.get(field.name), field)
+            if field.name == self._options.id_column:  # another key has another id
+                array = pc.if_else(pa.array(kinds == MOVED), pa.scalar(None, field.type), array)
             if named is not None and field.name not in named:
                 array = pc.if_else(updates, pa.scalar(None, field.type), array)
             if field.name in stored:

@@ -28,8 +28,6 @@ from keyfold.options.parsing import parse
 from keyfold.resources.merge_room import MergeRoom
 from keyfold.wire.specs import WriteSpec
 
-BEFORE = "before"  # what the write of a statement carries: the plan of these look-ups
-
 
 def with_rows_before(
     spec: WriteSpec, plan: LookupPlan, records: Iterable[pa.RecordBatch]

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from keyfold.errors import TableError
+from keyfold.ids.filling import explicit
 from keyfold.merge.engines import engine
 from keyfold.options import fluss
 from keyfold.options.declared import TableOptions
@@ -29,7 +30,9 @@ def named_columns(layout: TableLayout, text: str | None, mode: str) -> tuple[str
     if text is None:
         return None
     _check_engine(layout)
+    check_ids_left(layout, text)
     names = [_column(layout, name) for name in names_of(text)]
+    names += parse(layout).id_columns  # which tasks fill
     missing = [name for name in layout.primary_key if name not in names]
     if missing:
         raise TableError(
@@ -46,6 +49,19 @@ def named_columns(layout: TableLayout, text: str | None, mode: str) -> tuple[str
                 f"be nullable, but column {column.name} is NOT NULL."
             )
     return tuple(column.name for column in layout.columns if column.name in names)
+
+
+def check_ids_left(layout: TableLayout, text: str | None) -> None:
+    """Raises TableError if `text`, as of `target-columns`, names the auto-increment column; `*` is
+    all columns.
+    """
+    name = parse(layout).id_column
+    if name is None or text is None:
+        return
+    if text == "*":
+        raise explicit(layout.name, name, f"this table has auto increment column [{name}]")
+    if name.lower() in map(str.lower, names_of(text)):
+        raise explicit(layout.name, name, "the statement names it")
 
 
 def merge_mode(layout: TableLayout, text: str | None, named: Sequence[str] | None = None) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
 from keyfold.files.buckets import BucketKey, split
-from keyfold.lookup.places import LookupPlan
+from keyfold.ids.filling import Filling
+from keyfold.lookup.of_tasks import NONE, TaskLookups
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
@@ -27,15 +29,15 @@ from keyfold.write.rows_before import with_rows_before
 
 
 def write(
-    spec: WriteSpec, batches: Iterable[pa.RecordBatch], before: LookupPlan | None = None
+    spec: WriteSpec, batches: Iterable[pa.RecordBatch], plans: TaskLookups = NONE
 ) -> list[CommitMessage]:
     """Write a task's batches (columns as `spec.columns` says, then those that the spec has more).
 
     Rows of a key fold in order of arrival, or of the ordinal. Returns one message for each bucket
     that got files. Nothing is visible before a commit. On an error the new files are removed.
-    `before` is what `rows_before` gives of the job.
+    `plans` are what `task_lookups` gives of the job.
     """
-    return write_parts(spec, parts(spec, batches), before)
+    return write_parts(spec, parts(spec, batches), plans)
 
 
 def parts(
@@ -52,17 +54,20 @@ def parts(
 def write_parts(
     spec: WriteSpec,
     found: Iterable[tuple[BucketKey, pa.RecordBatch]],
-    before: LookupPlan | None = None,
+    plans: TaskLookups = NONE,
 ) -> list[CommitMessage]:
     """Fold and write the rows of some buckets, all rows of each, as `write` does."""
     options = parse(spec.layout)
     merge, _ = preparing(spec, options)
     size, has_records = allowance(options.write_buffer_size), writes_input(spec, options)
     has_ordinal = spec.ordinal or _has_kinds(spec)
-    buffer = WriteBuffer(merge, has_ordinal, size, keeps_records=has_records)
+    more: dict[str, Any] = {"keeps_records": has_records}
+    if spec.stored is not None:
+        more["filled"] = Filling(spec, spec.stored, plans.keys, has_records).filled
+    buffer = WriteBuffer(merge, has_ordinal, size, **more)
     for place, part in found:
         buffer.add(place, part)
-    shaped = None if before is None else partial(with_rows_before, spec, before)
+    shaped = None if plans.before is None else partial(with_rows_before, spec, plans.before)
     return _written(spec, options, buffer, shaped)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected, Traffic
-from keyfold.lookup.places import LookupPlan
+from keyfold.lookup.of_tasks import CARRIED, NONE, TaskLookups
 from keyfold.questions.serve import functions_of, sending_errors
 from keyfold.resources import budget
 from keyfold.resources.metering import Meter, metering
@@ -20,7 +20,6 @@ from keyfold.wire.specs import CommitMessage, WriteSpec, totals
 from keyfold.write import writer
 from keyfold.write.buffer import AHEAD_FROM
 from keyfold.write.job import Job
-from keyfold.write.rows_before import BEFORE
 
 
 def answer(channel: Channel, question: frames.Frame) -> None:
@@ -31,12 +30,12 @@ def answer(channel: Channel, question: frames.Frame) -> None:
 
 def _answer(channel: Channel, question: frames.Frame, meter: Meter) -> None:
     with sending_errors(channel, "reading what to write"):
-        spec, before = job_of(question)
+        spec, plans = job_of(question)
     channel.send({"ok": {}})
     traffic = Traffic()
     rows = traffic.counted(received(channel))
     with functions_of(question["write"]):
-        messages = written(channel, spec, rows, before)
+        messages = written(channel, spec, rows, plans)
     if messages is None:
         refuse(channel, rows)
     else:
@@ -44,11 +43,10 @@ def _answer(channel: Channel, question: frames.Frame, meter: Meter) -> None:
         deliver(channel, spec, messages, metrics(messages, traffic, meter))
 
 
-def job_of(question: frames.Frame) -> tuple[WriteSpec, LookupPlan | None]:
-    """The job that a task is part of, and the plan by which it looks up the rows before."""
-    found = question["write"].get(BEFORE)
-    before = None if found is None else LookupPlan.from_json(found)
-    return WriteSpec.from_json(question["write"]), before
+def job_of(question: frames.Frame) -> tuple[WriteSpec, TaskLookups]:
+    """The job that a task is part of, and the plans by which it looks up."""
+    found = question["write"]
+    return WriteSpec.from_json(found), TaskLookups.from_json(found.get(CARRIED, {}))
 
 
 def received(channel: Channel) -> Iterator[pa.RecordBatch]:
@@ -61,11 +59,11 @@ def written(
     channel: Channel,
     spec: WriteSpec,
     rows: Iterator[pa.RecordBatch],
-    before: LookupPlan | None = None,
+    plans: TaskLookups = NONE,
 ) -> Sequence[CommitMessage] | None:
     """The files of the rows; None if the write failed, which the JVM then knows."""
     try:
-        return writer.write(spec, rows, before)
+        return writer.write(spec, rows, plans)
     except Disconnected:
         raise
     except Exception as e:

@@ -25,6 +25,7 @@ from keyfold.storage.commits.conflicts import (
     check_rescaled,
     check_rewritten,
     check_unseen,
+    has_seen_keys,
     is_tied,
     number_to_pass,
     totals_of,
@@ -46,7 +47,7 @@ from keyfold.storage.metadata.entries import (
 from keyfold.storage.metadata.snapshots import EXPIRED, STATEMENT, Snapshot
 from keyfold.storage.metadata.table_statistics import TableStatistics
 from keyfold.storage.table import Table
-from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
+from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, StoredKeys, WriteSpec
 
 APPEND = "APPEND"
 OVERWRITE = "OVERWRITE"
@@ -91,8 +92,17 @@ class NeedsChangelog:
     after: Sequence[LiveFile]
 
 
+@dataclass(frozen=True)
+class UnseenKeys:
+    """The answer to a job that has to know which of its keys are stored: it commits again when it
+    knows that of the snapshot `base`.
+    """
+
+    base: Snapshot
+
+
 # The snapshot of a job, None if nothing changed, or what the job has to do before it commits again.
-Answer = int | Late | NeedsChangelog | None
+Answer = int | Late | UnseenKeys | NeedsChangelog | None
 
 
 @dataclass(frozen=True)
@@ -118,6 +128,7 @@ class Change:
     statement: str | None = None  # what changed rows, and how many
     choose: Callable[[Sequence[LiveFile]], Replaced] | None = None  # partitions, of live files
     is_silent: bool = False  # changes show nothing of it
+    stored: StoredKeys | None = None  # of a job that has to know them
 
 
 def append(
@@ -125,10 +136,11 @@ def append(
     spec: WriteSpec,
     messages: Sequence[CommitMessage],
     shares: Shares = lambda _one, _other: True,
-) -> int | Late | None:
+) -> int | Late | UnseenKeys | None:
     """Add the files. Returns the new snapshot's id, None if there is nothing to add, or the table
     has the job's epoch already. Late: a file committed meanwhile shares a sequence number with one
-    of ours in its bucket, or a compaction has merged later ones.
+    of ours in its bucket, or a compaction has merged later ones. UnseenKeys: keys may have been
+    stored since the job looked them up.
 
     Raises ConflictError if a job that the statement has not seen wrote keys that it changes;
     `shares` says whether two files have keys in common.
@@ -137,6 +149,7 @@ def append(
     change = Change(spec.job, APPEND, messages, planned=spec.snapshot, epoch=spec.epoch)
     statement = None if spec.changes is None else spec.changes.statement
     change = replace(change, changes=changes, shares=shares, statement=statement)
+    change = replace(change, stored=spec.stored)
     found = _commit(table, change)
     assert not isinstance(found, NeedsChangelog)
     return found
@@ -150,14 +163,16 @@ def overwrite(
     changelog: Changelog | None = None,
 ) -> Answer:
     """Replace the files of `partitions` by ours; None if nothing changes, or the table has the
-    job's epoch already. Late as for `append`, by files in partitions that are not replaced.
-    NeedsChangelog if the changelog, if one is given, is not that of the files which come and go.
+    job's epoch already. Late as for `append`, by files in partitions that are not replaced, and
+    UnseenKeys. NeedsChangelog if the changelog, if one is given, is not that of the files which
+    come and go.
 
     `partitions` is `all`; `dynamic` (those our files are in); or a function of the partition's
     values.
     """
     change = _overwriting(spec.job, messages, partitions, changelog)
-    return _commit(table, replace(change, planned=spec.snapshot, epoch=spec.epoch))
+    change = replace(change, planned=spec.snapshot, epoch=spec.epoch, stored=spec.stored)
+    return _commit(table, change)
 
 
 def truncate(
@@ -253,7 +268,7 @@ def compact(
 
 def _certain(answer: Answer) -> int | None:
     """The snapshot of a job whose files need no numbers and no changelog."""
-    assert not isinstance(answer, Late | NeedsChangelog)
+    assert not isinstance(answer, Late | UnseenKeys | NeedsChangelog)
     return answer
 
 
@@ -276,7 +291,7 @@ def _tried(table: Table, change: Change) -> Answer:
                 return None
             with table.reading(base):
                 found = _plan(table, change, base)
-                if isinstance(found, Late | NeedsChangelog):
+                if not isinstance(found, tuple):
                     return found
                 change, entries = found
                 is_due = change.statistics is not None or change.merges_manifests
@@ -297,7 +312,7 @@ def _tried(table: Table, change: Change) -> Answer:
 
 def _plan(
     table: Table, change: Change, base: Snapshot | None
-) -> tuple[Change, Entries] | Late | NeedsChangelog:
+) -> tuple[Change, Entries] | Late | UnseenKeys | NeedsChangelog:
     """The change as it fits the snapshot `base`, and the manifest entries that it makes."""
     if base is not None:
         table.check_schema_of(base)
@@ -318,6 +333,10 @@ def _plan(
     check_buckets(table, change.messages, totals)
     if change.changes is not None and base is not None:
         check_unseen(table, change.messages, change.changes, base, change.shares)
+    if change.stored is not None and base is not None and change.messages:
+        seen = has_seen_keys(table, change.stored, base)
+        if not seen:
+            return UnseenKeys(base)
     late = _late(table, change, base, kept)
     if late is not None:
         return late

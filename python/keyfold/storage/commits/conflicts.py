@@ -29,7 +29,7 @@ from keyfold.storage.metadata.manifests import unless_missing
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import CommitMessage, RowChanges
+from keyfold.wire.specs import CommitMessage, RowChanges, StoredKeys
 
 COMPACT = "COMPACT"
 Partition = tuple[Any, ...]
@@ -271,6 +271,17 @@ def check_unseen(
             if any(_share(table, file, theirs, snapshot, shares) for file in beside):
                 keys = f"{theirs.min_key} to {theirs.max_key} of bucket {theirs.bucket}"
                 raise _conflict(table, f"snapshot {snapshot_id} changed rows, in keys {keys},")
+
+
+def has_seen_keys(table: Table, stored: StoredKeys, base: Snapshot) -> bool:
+    """Whether a job knows the keys that are stored in the snapshot `base`: it has looked them up
+    there, or in one since which only compactions came.
+    """
+    seen = None if stored.seen is None else table.snapshots.find(stored.seen)
+    if seen is None or seen.commit_user != stored.job or seen.id > base.id:
+        return False
+    since = (table.snapshots.find(number) for number in range(seen.id + 1, base.id + 1))
+    return all(one is not None and one.commit_kind == COMPACT for one in since)
 
 
 def _check_rolled_back(table: Table, changes: RowChanges, base: Snapshot) -> None:

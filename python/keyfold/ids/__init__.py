@@ -1,0 +1,1 @@
+"""Ids of keys: the auto-increment column of a table, whose numbers no user writes."""

@@ -1,0 +1,137 @@
+"""The rows of keys in a table, and rows for keys that have none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keyfold.errors import ConflictError, TableError
+from keyfold.lookup.warm import Warm
+from keyfold.tables import writes
+from keyfold.tables.doors import doors
+from keyfold.tables.rows import keys
+from keyfold.tables.rows.incoming import Incoming
+from keyfold.tables.upkeep import Upkeep
+
+Answer = TypeVar("Answer")
+_TRIES = 5
+
+
+@doors(lambda table: f"table {table.name}")
+class ByKey(Upkeep):
+    """A table by its name or path, as it is now."""
+
+    def get(
+        self, key: Mapping[str, Any], columns: Sequence[str] | None = None, *, refresh_ms: float = 0
+    ) -> dict[str, Any] | None:
+        """The row of a key, `{"sku": "bolt"}`; None if there is none.
+
+        The answer is that of the newest snapshot, or of one that was the newest at most
+        `refresh_ms` ago; changes by this connection are in it in any case. Raises TableError if
+        these are not the columns of the primary key.
+        """
+
+        def ask(warm: Warm) -> dict[str, Any] | None:
+            return warm.look_up_one(keys.key_of(warm.layout, key))
+
+        return self._asked(columns, refresh_ms, ask)
+
+    def get_many(
+        self, keys_: Any, columns: Sequence[str] | None = None, *, refresh_ms: float = 0
+    ) -> pa.Table:
+        """The row of each key, in the order of the keys, with NULLs where there is none. The keys
+        are rows in any form, with the columns of the primary key; they may repeat. The snapshot is
+        that of `get`.
+        """
+        made: list[pa.RecordBatch] = []  # once: the keys may be a stream
+
+        def ask(warm: Warm) -> pa.Table:
+            if not made:
+                made.append(keys.keys_of(warm.layout, keys_, "looking up in"))
+            spread = self._session.spread(made[0].num_rows)
+            found = (warm.look_up(some, spread)[1] for some in keys.rounds(made[0]))
+            return pa.Table.from_batches(found)
+
+        return self._asked(columns, refresh_ms, ask)
+
+    def prefix(
+        self, key: Mapping[str, Any], columns: Sequence[str] | None = None, *, refresh_ms: float = 0
+    ) -> pa.Table:
+        """All rows whose key begins with these values, in the snapshot of `get`. Raises TableError
+        if they are not those of the first columns of the key.
+        """
+
+        def ask(warm: Warm) -> pa.Table:
+            return warm.prefix(keys.prefix_of(warm.layout, key))
+
+        return self._asked(columns, refresh_ms, ask)
+
+    def get_or_insert(
+        self, key: Mapping[str, Any], columns: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """The row of a key, which is inserted if there is none: `{"name": "bolt"}`. Of all
+        processes that ask for one new key at once, one inserts it, and all get its row.
+
+        Raises TableError if these are not the columns of the primary key, or another column, but
+        for the auto-increment column, is NOT NULL; ConflictError if others delete the row again.
+        """
+        found: dict[str, Any] | None = self.get(key, columns)
+        for _ in range(_TRIES):
+            if found is not None:
+                return found
+            self._insert(keys.key_of(self._layout, key))
+            found = self.get(key, columns)
+        if found is None:
+            raise self._deleted_again()
+        return found
+
+    def get_or_insert_many(self, keys_: Any, columns: Sequence[str] | None = None) -> pa.Table:
+        """The row of each key, in the order of the keys. Keys that have none are inserted, all in
+        one commit. The keys are rows in any form, with the columns of the primary key; they may
+        repeat. Raises TableError and ConflictError as `get_or_insert`.
+        """
+        asked = keys.keys_of(self._layout, keys_, "looking up in")
+        for _ in range(_TRIES):
+            lacking = self._lacking(asked)
+            if not lacking.num_rows:
+                return self.get_many(asked, columns)
+            self._insert(lacking)
+        if self._lacking(asked).num_rows:
+            raise self._deleted_again()
+        return self.get_many(asked, columns)
+
+    def _lacking(self, asked: pa.RecordBatch) -> pa.RecordBatch:
+        """The keys that have no row."""
+
+        def ask(warm: Warm) -> pa.RecordBatch:
+            spread = self._session.spread(asked.num_rows)
+            parts = [(some, warm.look_up(some, spread)[0]) for some in keys.rounds(asked)]
+            return pa.concat_batches([some.filter(pc.invert(found)) for some, found in parts])
+
+        return self._asked(self._layout.primary_key[:1], 0, ask)
+
+    def _insert(self, lacking: pa.RecordBatch) -> None:
+        """Insert rows of keys, but for those that have one by then."""
+        rows = Incoming(tuple(lacking.schema.names), iter((lacking,)))
+        with self._changing():
+            writes.written(self._session, self._load, rows, options={}, only_new=True)
+
+    def _deleted_again(self) -> ConflictError:
+        return ConflictError(
+            f"get_or_insert of table {self.name}: a row that was inserted {_TRIES} times was not "
+            "there afterwards: other jobs delete it, or a delete with a later sequence hides it"
+        )
+
+    def _asked(
+        self, columns: Sequence[str] | None, refresh_ms: float, ask: Callable[[Warm], Answer]
+    ) -> Answer:
+        if refresh_ms < 0:
+            raise TableError(
+                f"look-up in table {self.name}: refresh_ms is {refresh_ms}; expected 0 or more"
+            )
+        name = (self._namespace, self._name)
+        with self._session.working():
+            return self._session.lookups.answered(name, self._load, refresh_ms, columns, ask)
