@@ -1,6 +1,6 @@
 """Processes that ask one table for ids of the same keys, some of which are killed.
 
-`python -m tests.ids.stress [KEYS] [PROCESSES]` prints how many keys a second got their id.
+`python -m tests.ids.stress [KEYS] [PROCESSES]` prints how many keys per second got their id.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def run(keys: int, processes: int) -> None:
         assert before.items() <= ids.items()
         answers, new = processes * keys / seconds, keys / 2 / seconds
         print(f"{processes} processes, {keys} keys, half of them new, {KILLS} killed:")
-        print(f"{seconds:.0f} s, {answers:,.0f} answers and {new:,.0f} new keys a second")
+        print(f"{seconds:.0f} s, {answers:,.0f} answers and {new:,.0f} new keys per second")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import pytest
 
 import keyfold
 from keyfold import NotSupportedError, Table, TableError
+from keyfold.kernels.ops import DELETE, INSERT
 from keyfold.write import jobs
 from keyfold.write.writer import write
 
@@ -80,6 +81,24 @@ def test_deleted_keys(tmp_path: Path) -> None:
     own.rollback(snapshot=1)
     own.upsert([{"k": "c"}])  # no number comes again
     assert ids(own) == {"a": 1, "b": 2, "c": 4}
+
+
+def test_a_delete_of_named_columns_leaves_the_id(tmp_path: Path) -> None:
+    """As in Fluss, whose rows of such a table stay: the id is a value that the -D does not name."""
+    own = table(tmp_path)
+    schema = pa.schema({"k": pa.string(), "v": pa.int32(), "_VALUE_KIND": pa.int8()})
+    for kind, value in ((INSERT, 1), (DELETE, None), (INSERT, 2)):
+        handle = own._load()
+        told = {"target-columns": "k,v"}
+        spec = jobs.plan_job(handle, ("k", "v"), options=told, kinds=True)
+        rows = pa.record_batch([["a", "b"], [value] * 2, [kind] * 2], schema=schema)
+        with own._session.working():
+            messages = write(spec, [rows.slice(kind == DELETE)], jobs.task_lookups(handle, spec))
+            jobs.publish(handle, spec, messages)
+        found = {row["k"]: (row["id"], row["v"]) for row in own.scan().to_pylist()}
+        assert found == {"a": (1, value or 1), "b": (2, value)}
+    own.delete([{"k": "b"}])
+    assert ids(own) == {"a": 1}
 
 
 def test_nobody_writes_ids(tmp_path: Path) -> None:

@@ -40,6 +40,12 @@ def test_names_in_any_order_and_letter_case(text: str | None, expected: object) 
     assert named_columns(table(), text, "append") == expected
 
 
+def test_the_option_can_name_all_but_an_id() -> None:
+    kept = layout({"k": "INT NOT NULL", "id": "BIGINT"}, ["k"], {"auto-increment.fields": "id"})
+    assert named_columns(kept, "k", "append") is None
+    assert named_columns(kept, "k", "append", by_option=True) == ("k", "id")
+
+
 @pytest.mark.parametrize(
     ("kept", "text", "message"),
     [

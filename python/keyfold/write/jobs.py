@@ -106,7 +106,8 @@ def plan_job(
     told = asked.get(TARGET_COLUMNS, seen)
     check_ids_left(layout, told if changes is None else target_text(changes.assigned or ()))
     if changes is None:
-        named = named_columns(layout, targets(layout, asked, seen), mode)
+        text, by_option = targets(layout, asked, seen), TARGET_COLUMNS in asked
+        named = named_columns(layout, text, mode, by_option=by_option)
     else:
         named = assigned_columns(layout, table.options, changes.assigned)
         if changes.command == "DELETE":
@@ -201,8 +202,9 @@ def publish(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) ->
     After an error the caller abandons the job; files that this commit made instead are gone. So
     are files of partitions that are too old, if the table drops what is written there.
     """
-    given, (messages, looks) = messages, before_commit(table, spec, messages)
-    once, made = _committing(table, spec, messages), messages
+    given, once = messages, _committing(table, spec, messages)
+    messages, looks = before_commit(table, spec, messages)
+    made = messages
     try:
         found = once(spec, messages)
         if isinstance(found, Late | UnseenKeys):

@@ -54,10 +54,11 @@ class Marking:
             return None
         may_delete = spec.kinds or options.rowkind_field is not None
         removes = is_overwriting or declared.deletes_remove(options)
-        named = None
+        named = deleted = None
         if spec.named is not None:
             sequences = [group.fields for group in declared.sequences(options)]
-            named = ids(layout, _with_sequences(spec.named, (options.sequence_fields, *sequences)))
+            names = _with_sequences(spec.named, (options.sequence_fields, *sequences))
+            named, deleted = ids(layout, names), ids(layout, names - {*options.id_columns})
         left = () if spec.named is None else set(layout.arrow_schema.names) - set(spec.named)
         needs_names = is_overwriting or not all(
             declared.passes_nulls(layout, options, name) for name in left
@@ -76,7 +77,7 @@ class Marking:
             named=(named if needs_names else None, "" if deletes_named else named),
             overwritten=(
                 everything if is_overwriting else None,
-                everything if is_overwriting or deletes_named else None,
+                everything if is_overwriting else deleted if deletes_named else None,
             ),
         )
 

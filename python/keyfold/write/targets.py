@@ -19,8 +19,12 @@ DEFAULT, OVERWRITE = "default", "overwrite"
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^`,]*))\s*(?:,|$)")
 
 
-def named_columns(layout: TableLayout, text: str | None, mode: str) -> tuple[str, ...] | None:
-    """The columns that `target-columns` names, in table order; None if it names all.
+def named_columns(
+    layout: TableLayout, text: str | None, mode: str, *, by_option: bool = False
+) -> tuple[str, ...] | None:
+    """The columns that `target-columns` names, in table order; None if it names all. The
+    auto-increment column counts as named, but for the option itself (`by_option`), as in Fluss:
+    there a -D of the other columns leaves the row, as the id has a value.
 
     `text` joins names by commas; a name with a comma is in backticks. Letter case counts only if
     columns differ in nothing else. Raises TableError if the table takes no partial writes, a name
@@ -32,7 +36,8 @@ def named_columns(layout: TableLayout, text: str | None, mode: str) -> tuple[str
     _check_engine(layout)
     check_ids_left(layout, text)
     names = [_column(layout, name) for name in names_of(text)]
-    names += parse(layout).id_columns  # which tasks fill
+    filled = parse(layout).id_columns  # by tasks
+    names += filled
     missing = [name for name in layout.primary_key if name not in names]
     if missing:
         raise TableError(
@@ -40,7 +45,7 @@ def named_columns(layout: TableLayout, text: str | None, mode: str) -> tuple[str
             f"primary key columns [{', '.join(layout.primary_key)}]."
         )
     if len(set(names)) == len(layout.columns):
-        return None
+        return tuple(c.name for c in layout.columns) if by_option and filled else None
     for column in layout.columns:
         is_left = mode == "append" or column.name not in names
         if column.name not in layout.primary_key and not column.type.nullable and is_left:
