@@ -14,8 +14,8 @@ import keyfold
 from keyfold import ConflictError
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER
 from keyfold.storage.metadata.entries import LiveFile
-from keyfold.write import shared_keys
-from keyfold.write.shared_keys import SharedKeys
+from keyfold.write.keys import shared_keys
+from keyfold.write.keys.shared_keys import SharedKeys
 from tests.concurrency import jobs
 from tests.concurrency.conftest import rows
 from tests.concurrency.jobs import Changes

@@ -40,8 +40,8 @@ class Ranges:
     def of(layout: TableLayout, options: TableOptions | None = None) -> Ranges:
         """The ids of a table that has an auto-increment column."""
         parsed = options or parse(layout)
-        assert parsed.id_column is not None
-        return Ranges(layout, parsed.id_column, parsed.ids_at_once)
+        (column,) = parsed.id_columns
+        return Ranges(layout, column, parsed.ids_at_once)
 
     @property
     def has_begun(self) -> bool:

@@ -79,11 +79,6 @@ class TableOptions:
         return (self.levels or self.compaction_trigger + 1) - 1
 
     @property
-    def id_column(self) -> str | None:
-        """The auto-increment column, if the table has one."""
-        return self.id_columns[0] if self.id_columns else None
-
-    @property
     def orders_records(self) -> bool:
         """Whether the last record stays, and a `sequence.field` says which is the last."""
         return self.engine.is_default and bool(self.sequence_fields)

@@ -15,6 +15,11 @@ OPTION = TableOptions.id_columns.name
 _KEEPING = ("last_non_null_value", "first_non_null_value", "max", "min")
 
 
+def id_column(options: TableOptions) -> str | None:
+    """The auto-increment column, if the table has one."""
+    return options.id_columns[0] if options.id_columns else None
+
+
 def check_ids(layout: TableLayout, options: TableOptions) -> None:
     """Raises TableError if the table's auto-increment column can't be one."""
     if not options.id_columns:

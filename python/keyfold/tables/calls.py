@@ -21,8 +21,8 @@ from keyfold.procedures.declare import Procedure, ProcedureCall, Rows
 from keyfold.resources.threads import done
 from keyfold.storage.table import Table, open_newest
 from keyfold.tables.rows.optional import progress
+from keyfold.tables.rows.timestamps import millis_of
 from keyfold.tables.session import Session
-from keyfold.tables.timestamps import millis_of
 from keyfold.wire.specs import CommitMessage, CompactionSpec, Task
 
 ORPHANS = pa.schema([pa.field("path", pa.utf8()), pa.field("bytes", pa.int64())])

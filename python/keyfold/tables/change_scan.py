@@ -18,8 +18,8 @@ from keyfold.storage.table import Table
 from keyfold.tables.doors import doors
 from keyfold.tables.rows.conversions.unfit import matched
 from keyfold.tables.rows.forms import Rows
+from keyfold.tables.rows.timestamps import millis_of
 from keyfold.tables.session import Session
-from keyfold.tables.timestamps import millis_of
 from keyfold.tables.where.condition import Condition, Where
 
 Version = int | str | datetime

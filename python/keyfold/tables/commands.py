@@ -22,8 +22,8 @@ from keyfold.tables.rows.conversions.unfit import matched
 from keyfold.tables.rows.forms import Rows as RowsRead
 from keyfold.tables.rows.texts.atoms import Unread
 from keyfold.tables.rows.texts.nested import of_cell
+from keyfold.tables.rows.timestamps import millis_of
 from keyfold.tables.table import Table
-from keyfold.tables.timestamps import millis_of
 from keyfold.tables.where.condition import partition_filters
 from keyfold.types.sql import from_sql, split
 

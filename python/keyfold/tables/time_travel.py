@@ -17,8 +17,8 @@ from keyfold.storage.history import tags, versions
 from keyfold.storage.table import Table as Loaded
 from keyfold.tables import calls
 from keyfold.tables.doors import doors
+from keyfold.tables.rows.timestamps import millis_of
 from keyfold.tables.session import Session
-from keyfold.tables.timestamps import millis_of
 
 if TYPE_CHECKING:
     from keyfold.tables.table import Table

@@ -39,11 +39,11 @@ from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
 from keyfold.write.changelog import writes_input
 from keyfold.write.expired_partitions import before_commit, expire_due
 from keyfold.write.job import Job
+from keyfold.write.keys.shared_keys import SharedKeys
+from keyfold.write.keys.stored_keys import key_lookups, settled, stored_keys
 from keyfold.write.overwritten import truncated, with_changelog
 from keyfold.write.renumber import renumber
 from keyfold.write.row_changes import assigned_columns, check_deletes
-from keyfold.write.shared_keys import SharedKeys
-from keyfold.write.stored_keys import key_lookups, settled, stored_keys
 from keyfold.write.targets import (  # fmt: skip
     DEFAULT,
     OVERWRITE,

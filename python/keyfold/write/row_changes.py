@@ -137,7 +137,7 @@ class Changing:
         found = {}
         for field in self.spec.layout.arrow_schema:
             array = column(self.spec.layout, batch, place.get(field.name), field)
-            if field.name == self._options.id_column:  # another key has another id
+            if field.name in self._options.id_columns:  # another key has another id
                 array = pc.if_else(pa.array(kinds == MOVED), pa.scalar(None, field.type), array)
             if named is not None and field.name not in named:
                 array = pc.if_else(updates, pa.scalar(None, field.type), array)

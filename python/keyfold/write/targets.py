@@ -12,6 +12,7 @@ from keyfold.ids.filling import explicit
 from keyfold.merge.engines import engine
 from keyfold.options import fluss
 from keyfold.options.declared import TableOptions
+from keyfold.options.ids import id_column
 from keyfold.options.parsing import parse
 from keyfold.wire.layout import TableLayout, quoted
 
@@ -60,7 +61,7 @@ def check_ids_left(layout: TableLayout, text: str | None) -> None:
     """Raises TableError if `text`, as of `target-columns`, names the auto-increment column; `*` is
     all columns.
     """
-    name = parse(layout).id_column
+    name = id_column(parse(layout))
     if name is None or text is None:
         return
     if text == "*":

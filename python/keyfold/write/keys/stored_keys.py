@@ -27,7 +27,7 @@ from keyfold.kernels.keys.membership import find
 from keyfold.lookup.places import LookupPlan
 from keyfold.lookup.plan import plan_lookup
 from keyfold.lookup.rows_of_keys import look_up
-from keyfold.options.ids import OPTION
+from keyfold.options.ids import OPTION, id_column
 from keyfold.read.keyset import KeySet
 from keyfold.read.parquet import Wanted, read_file
 from keyfold.storage.metadata.entries import LiveFile, added, by_place
@@ -49,7 +49,7 @@ def stored_keys(table: Table, reads: int | None, *, only_new: bool) -> StoredKey
     Raises NotSupportedError if new keys need numbers that the table's store can't give out,
     TableError if only new keys are written and other columns are NOT NULL.
     """
-    name = table.options.id_column
+    name = id_column(table.options)
     if name is None and not only_new:
         return None
     if only_new:
@@ -108,7 +108,7 @@ def key_lookups(table: Table, stored: StoredKeys | None) -> LookupPlan | None:
 
 
 def _looked_up(table: Table) -> tuple[str, ...]:
-    name = table.options.id_column
+    name = id_column(table.options)
     return (table.layout.key[0],) if name is None else (name,)
 
 
@@ -243,7 +243,7 @@ def _stored(now: Table, keys: pa.RecordBatch) -> tuple[_Flags, Rows]:
         some = keys.select(list(now.layout.primary_key)).slice(at, MOST_KEYS)
         found, rows = look_up(plan, some)
         flags.append(found.to_numpy(zero_copy_only=False))
-        has_ids = now.options.id_column is not None
+        has_ids = id_column(now.options) is not None
         ids.append(numbers(rows.column(0)) if has_ids else np.zeros(len(found), dtype=np.int64))
     return np.concatenate(flags), np.concatenate(ids)
 
