@@ -103,7 +103,7 @@ def test_translated_once_and_for_all(given: dict[str, str], stored: dict[str, st
             TableError,
             "table.changelog.image = wal needs changelog-producer = lookup or full-compaction",
         ),
-        ({"table.replication.factor": "3"}, NotSupportedError, "table.replication.factor"),
+        ({"table.datalake.enabled": "true"}, NotSupportedError, "table.datalake.enabled"),
         ({"table.bogus": "1"}, TableError, "option table.bogus of table db.t is unknown"),
     ],
 )
