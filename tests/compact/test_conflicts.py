@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from keyfold.errors import ConflictError, FoldOverflowError, UnknownOutcomeError
-from keyfold.storage.commits import attempts, commit
+from keyfold.storage.commits import answers, attempts, commit
 from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.table import Table
 from keyfold.stores.local import LocalFiles
@@ -109,7 +109,7 @@ def test_an_overwrite_is_late_where_it_replaces_nothing(tmp_path: Path) -> None:
     append(found, parse(FIRST, "+I 1 8"), 201)
     compaction.compact(found)
     answer = commit.overwrite(tables.reload(found), spec, messages, lambda _: False)
-    assert isinstance(answer, commit.Late)
+    assert isinstance(answer, answers.Late)
     messages, spec = renumber(spec, messages, answer.sequence), replace(spec, snapshot=answer.seen)
     commit.overwrite(tables.reload(found), spec, messages, lambda _: False)
     assert told(found) == "+I 1 7 | +I 2 2"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from keyfold.storage.commits import commit
+from keyfold.storage.commits import answers, commit
 from keyfold.storage.maintenance.expire import expire
 from keyfold.storage.maintenance.retained import Retention
 from keyfold.storage.table import Table
@@ -29,7 +29,7 @@ def append(found: Table, *messages: CommitMessage) -> None:
     while True:
         lay(found, *given)
         answer = commit.append(found, spec, given)
-        if not isinstance(answer, commit.Late):
+        if not isinstance(answer, answers.Late):
             return
         spec = replace(spec, snapshot=answer.seen)
         for message in given:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.catalogs.warehouse import open_catalog
-from keyfold.storage.commits import commit
+from keyfold.storage.commits import answers, commit
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.types import logical
@@ -84,7 +84,7 @@ def message(
 def committed(found: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) -> int | None:
     """Commit files that were never written, or others in their place if they come late."""
     answer = commit.append(found, spec, messages)
-    while isinstance(answer, commit.Late):
+    while isinstance(answer, answers.Late):
         later = replace(spec, snapshot=answer.seen)
         messages = [message(found, bucket=m.bucket, sequence=answer.sequence) for m in messages]
         answer = commit.append(found, later, messages)

@@ -17,7 +17,8 @@ from keyfold.errors import TableError
 from keyfold.lifetime.rules import ExpiryRule, Values, out_of_date, too_old
 from keyfold.resources.cache import Cache
 from keyfold.storage.commits import commit
-from keyfold.storage.commits.commit import Answer, Replaced
+from keyfold.storage.commits.answers import Answer
+from keyfold.storage.commits.commit import Replaced
 from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table

@@ -28,7 +28,7 @@ from keyfold.options.values import boolean, whole
 from keyfold.predicates.prune import on_partitions
 from keyfold.read.call_options import call_options
 from keyfold.storage.commits import commit
-from keyfold.storage.commits.commit import Late, UnseenKeys
+from keyfold.storage.commits.answers import Late, UnseenKeys
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable
 from keyfold.storage.commits.turns import TURNS, tries
 from keyfold.storage.maintenance.due import followed

@@ -19,13 +19,10 @@ from keyfold.errors import SnapshotExpiredError, UnknownOutcomeError
 from keyfold.options.changelogs import NONE, changelog_level
 from keyfold.predicates.prune import pruning
 from keyfold.read.splits import Splitting, task_size
+from keyfold.storage.commits.answers import Answer, Late, NeedsChangelog, UnseenKeys
 from keyfold.storage.commits.commit import (
-    Answer,
     Changelog,
-    Late,
-    NeedsChangelog,
     Partitions,
-    UnseenKeys,
     truncate,
 )
 from keyfold.storage.commits.turns import tries

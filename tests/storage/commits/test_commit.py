@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from keyfold.errors import ConflictError, NotSupportedError, TableError, UnknownOutcomeError
-from keyfold.storage.commits import commit
+from keyfold.storage.commits import answers, commit
 from keyfold.storage.commits.outcomes import is_abandonable
 from keyfold.storage.table import Table
 from keyfold.stores.local import LocalFiles
@@ -134,7 +134,7 @@ def test_a_sequence_tie_asks_for_later_numbers(tmp_path: Path) -> None:
     found = tables.table(tmp_path)
     append(found, tables.message(found, sequence=77))
     answer = commit.append(found, tables.spec(found), [tables.message(found, sequence=77)])
-    assert isinstance(answer, commit.Late)
+    assert isinstance(answer, answers.Late)
     assert (answer.sequence > 77, answer.seen) == (True, 1)
     append(found, tables.message(found, sequence=77, bucket=1))
     tied = [tables.message(found, sequence=77)]

@@ -11,7 +11,7 @@ import pytest
 
 import keyfold
 from keyfold.errors import ConflictError
-from keyfold.storage.commits import commit
+from keyfold.storage.commits import answers, commit
 from keyfold.storage.commits.turns import TURNS, Turns
 from keyfold.storage.table import Table
 from keyfold.stores.local import LocalFiles
@@ -74,11 +74,11 @@ def test_a_changelog_that_is_made_again_holds_nobody_up(tmp_path: Path) -> None:
     append(found)
     job = found, tables.spec(found), [tables.message(found)], "all"
     asked = commit.overwrite(*job, commit.Changelog())
-    assert isinstance(asked, commit.NeedsChangelog)
+    assert isinstance(asked, answers.NeedsChangelog)
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(append, found).result(60) == 2
     again = commit.overwrite(*job, commit.Changelog(asked.of))
-    assert isinstance(again, commit.NeedsChangelog)
+    assert isinstance(again, answers.NeedsChangelog)
     assert [len(one.before) for one in (asked, again)] == [1, 2]
     assert asked.of < again.of
     assert commit.overwrite(*job, commit.Changelog(again.of)) == 3

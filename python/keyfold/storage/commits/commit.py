@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from keyfold.errors import ConflictError, SnapshotExpiredError, UnknownOutcomeError
+from keyfold.storage.commits.answers import Answer, Late, NeedsChangelog, UnseenKeys
 from keyfold.storage.commits.attempts import CommitInfo, Entries, attempt
 from keyfold.storage.commits.compaction import Compaction, fitting
 from keyfold.storage.commits.conflicts import (
@@ -60,16 +61,6 @@ Partitions = Literal["all", "dynamic"] | Replaced
 
 
 @dataclass(frozen=True)
-class Late:
-    """The answer to a job whose rows would come before others that they must follow: it commits
-    files with their rows under the numbers from `sequence` on, as planned on the snapshot `seen`.
-    """
-
-    sequence: int
-    seen: int | None
-
-
-@dataclass(frozen=True)
 class Changelog:
     """The changelog files of an overwrite. The files that come and go by it, of whose rows they
     tell, have the identifiers `of`.
@@ -77,32 +68,6 @@ class Changelog:
 
     of: frozenset[tuple[Any, ...]] = frozenset()
     messages: Sequence[CommitMessage] = ()
-
-
-@dataclass(frozen=True)
-class NeedsChangelog:
-    """The answer to an overwrite whose changelog is about other files than come and go by it now,
-    whose identifiers are `of`: it needs one of the rows of the files `before`, which the snapshot
-    `base` names, and `after`.
-    """
-
-    of: frozenset[tuple[Any, ...]]
-    base: Snapshot | None
-    before: Sequence[LiveFile]
-    after: Sequence[LiveFile]
-
-
-@dataclass(frozen=True)
-class UnseenKeys:
-    """The answer to a job that has to know which of its keys are stored: it commits again when it
-    knows that of the snapshot `base`.
-    """
-
-    base: Snapshot
-
-
-# The snapshot of a job, None if nothing changed, or what the job has to do before it commits again.
-Answer = int | Late | UnseenKeys | NeedsChangelog | None
 
 
 @dataclass(frozen=True)
