@@ -31,8 +31,9 @@ from keyfold.options.ids import OPTION, id_column
 from keyfold.read.keyset import KeySet
 from keyfold.read.parquet import Wanted, read_file
 from keyfold.storage.metadata.entries import LiveFile, added, by_place
+from keyfold.storage.metadata.snapshot_files import live_of_snapshot
 from keyfold.storage.metadata.snapshots import Snapshot
-from keyfold.storage.table import Table, live_of_snapshot
+from keyfold.storage.table import Table
 from keyfold.stores.opened import store_of
 from keyfold.wire.specs import CommitMessage, ScanSpec, StoredKeys, WriteSpec
 from keyfold.write.job import Job
