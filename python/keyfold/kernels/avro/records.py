@@ -22,7 +22,7 @@ _DELETE, _SLASH, _BACKSLASH, _DOT, _SPACE = 0x7F, 0x2F, 0x5C, 0x2E, 0x20
 
 
 @structure("int64[:, ::1]", "uint8[:, ::1]", "int32[:, :, ::1]", "int32[::1]", "uint8[::1]")
-class Columns(NamedTuple):
+class RecordColumns(NamedTuple):
     """Numbers by column and record, where they are NULL, the start and length of bytes (-1: NULL),
     the ends of records, and which are odd. The length of a list is 0 if it is empty, else 1.
     """
@@ -100,7 +100,7 @@ def _is_name(data: Mask, at: int, end: int) -> int:
 
 
 @kernel
-def _bytes(data: Mask, at: int, step: Rows, row: int, to: Columns) -> Any:
+def _bytes(data: Mask, at: int, step: Rows, row: int, to: RecordColumns) -> Any:
     """The place after bytes of some kind, -1 if they are not of that kind."""
     size, at = _number(data, at, 64)
     if at < 0 or size < 0 or size > len(data) - at:
@@ -119,7 +119,7 @@ def _bytes(data: Mask, at: int, step: Rows, row: int, to: Columns) -> Any:
 
 
 @kernel
-def _plain(data: Mask, at: int, step: Rows, row: int, to: Columns) -> Any:
+def _plain(data: Mask, at: int, step: Rows, row: int, to: RecordColumns) -> Any:
     """The place after a value without parts, -1 if the bytes have none."""
     if step[0] == NUMBER:
         value, at = _number(data, at, step[1])
@@ -172,7 +172,7 @@ def _turn(data: Mask, at: int, program: Rows, place: int, stack: Rows) -> tuple[
 
 @kernel
 def _record(
-    data: Mask, at: int, program: Rows, row: int, stack: Rows, to: Columns
+    data: Mask, at: int, program: Rows, row: int, stack: Rows, to: RecordColumns
 ) -> tuple[Any, Any]:
     """The place after a record, -1 if a step does not accept it, and the step that was last."""
     place, stack[0] = 0, 0
@@ -194,8 +194,8 @@ def _record(
     return -1, place
 
 
-@kernel("int64(uint8[::1], int64[:, ::1], int64[::1], Columns)")
-def decode_records(data: Mask, program: Rows, stack: Rows, to: Columns) -> int:
+@kernel("int64(uint8[::1], int64[:, ::1], int64[::1], RecordColumns)")
+def decode_records(data: Mask, program: Rows, stack: Rows, to: RecordColumns) -> int:
     """Write the columns of all records; returns how many were accepted. The stack has one place
     more than lists are deep. Columns are NULL before.
     """

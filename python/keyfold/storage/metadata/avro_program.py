@@ -49,7 +49,7 @@ _PASSED: Mapping[str, tuple[int, int]] = {
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedFields:
     """The declared fields of a file's records, and the paths of those that become columns: of
     numbers, and of places of bytes, texts and lists.
     """
@@ -80,7 +80,7 @@ class _Maker:
         self.rows[place] = kind, len(self.rows), column
 
 
-def program_of(schema: Any, wanted: Wanted) -> Rows:
+def program_of(schema: Any, wanted: WantedFields) -> Rows:
     """The steps of a record. Raises ValueError if the schema has no such records. It nests to an
     end (`documents`).
     """

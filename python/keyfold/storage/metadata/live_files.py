@@ -50,7 +50,7 @@ class LiveFiles:
         return sum(one.memory for one in self.manifests) + sum(rows.nbytes for rows in self.rows)
 
     def chosen(self, asked: Asked) -> LiveFiles:
-        """Those of them that a statement is about."""
+        """The files that a statement is about."""
         takes_bucket = asked.takes_bucket
         wanted = None if asked.takes is None else cache(asked.takes)
         found: list[Numbers] = []

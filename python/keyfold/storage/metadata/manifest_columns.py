@@ -21,11 +21,11 @@ import pyarrow as pa
 
 from keyfold.files import damage
 from keyfold.kernels.avro.entries import codes_of, identities_of
-from keyfold.kernels.avro.records import DEPTH, Columns, decode_records
+from keyfold.kernels.avro.records import DEPTH, RecordColumns, decode_records
 from keyfold.kernels.buffers import Rows, Words, bytes_of
 from keyfold.lazy import cached_property
 from keyfold.resources.cache import Cache
-from keyfold.storage.metadata.avro_program import Wanted, least_bytes, program_of
+from keyfold.storage.metadata.avro_program import WantedFields, least_bytes, program_of
 from keyfold.storage.metadata.avro_records import ENTRY, ENTRY_FIELDS
 from keyfold.storage.metadata.documents import AvroFile, checked_schema
 from keyfold.storage.metadata.entries import DELETE, LiveFile, Record, RowShapes, identifier
@@ -57,7 +57,7 @@ _SPANS = (
     "_FILE._EXTERNAL_PATH",
 )
 _PARTITION, _NAME, _FIRST, _LAST, _EXTRA, _INDEX, _ELSEWHERE = range(7)
-_WANTED = Wanted(ENTRY_FIELDS, _NUMBERS, _SPANS)
+_WANTED = WantedFields(ENTRY_FIELDS, _NUMBERS, _SPANS)
 _LEAST_BYTES = least_bytes(ENTRY_FIELDS)
 _SCHEMAS_KEPT = 16
 _SEED = secrets.randbits(64)
@@ -272,9 +272,9 @@ def _record(schema: Any, data: pa.Buffer) -> Record:
     return record
 
 
-def _empty(count: int) -> Columns:
+def _empty(count: int) -> RecordColumns:
     """Columns of so many records, all NULL."""
-    return Columns(
+    return RecordColumns(
         np.zeros((len(_NUMBERS), count), dtype=np.int64),
         np.ones((len(_NUMBERS), count), dtype=np.uint8),
         np.full((len(_SPANS), count, 2), -1, dtype=np.int32),
@@ -284,7 +284,7 @@ def _empty(count: int) -> Columns:
 
 
 def _made(
-    path: str, shapes: RowShapes, schema: Any, content: pa.Buffer, found: Columns
+    path: str, shapes: RowShapes, schema: Any, content: pa.Buffer, found: RecordColumns
 ) -> ManifestColumns:
     data, spans, numbers = bytes_of(content), found.spans, found.numbers
     codes, firsts = codes_of(data, spans[_PARTITION], _SEED)

@@ -1,5 +1,5 @@
-"""What a manifest list says of the partitions in a manifest, so that a statement about some of them
-leaves it unread.
+"""Bounds of the partitions in a manifest, which its list has, so that a statement about some of
+them leaves it unread.
 
 Only sure facts count: a bound that is missing or not understood leaves nothing out.
 """
