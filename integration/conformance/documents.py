@@ -104,4 +104,4 @@ def shown(cell: Any) -> str:
 
 
 def _tuples(rows: str) -> list[str]:
-    return re.findall(r"\((?:'[^']*'|[^')])*\)", rows)
+    return re.findall(r"\((?:'[^']*'|\([^)]*\)|[^()'])*\)", rows)

@@ -66,3 +66,71 @@ SELECT length(group_concat_merge(v2)) FROM states;
 INSERT INTO states SELECT 3, sum(v1), group_concat_union(v2) FROM states;
 SELECT k1, v1 FROM states;
 -- rows: (1, 3), (2, 4), (3, 7)
+
+-- block: fluss_first_value_text_dates
+CREATE TABLE first_buy (id BIGINT, bought DATE, what STRING, PRIMARY KEY (id) NOT ENFORCED)
+WITH ('table.merge-engine' = 'aggregation', 'fields.bought.agg' = 'first_value', 'fields.what.agg' = 'first_value');
+INSERT INTO first_buy VALUES (3, '2025-01-05', 'rope'), (3, '2025-02-05', 'nail');
+SELECT * FROM first_buy;
+-- rows: (3, 2025-01-05, 'rope')
+
+-- block: fluss_first_non_null_text_timestamps
+CREATE TABLE first_mail (id BIGINT, mail STRING, proven TIMESTAMP(3), PRIMARY KEY (id) NOT ENFORCED)
+WITH ('table.merge-engine' = 'aggregation', 'fields.mail.agg' = 'first_value_ignore_nulls', 'fields.proven.agg' = 'first_value_ignore_nulls');
+INSERT INTO first_mail VALUES (1, null, null), (1, 'a@b.example', '2025-01-01 10:00:00'), (1, 'c@d.example', '2025-01-02 10:00:00');
+SELECT * FROM first_mail;
+-- rows: (1, 'a@b.example', 2025-01-01 10:00:00)
+
+-- block: paimon_nested_update_widen
+CREATE TABLE wide_orders (order_id BIGINT PRIMARY KEY NOT ENFORCED, who STRING, place STRING,
+  items ARRAY<ROW<item_id BIGINT, product STRING, price BIGINT>>)
+WITH ('merge-engine' = 'aggregation', 'fields.items.aggregate-function' = 'nested_update', 'fields.items.nested-key' = 'item_id');
+CREATE TABLE heads (order_id BIGINT PRIMARY KEY NOT ENFORCED, who STRING, place STRING);
+CREATE TABLE lines (order_id BIGINT, item_id INT, product STRING, price BIGINT, PRIMARY KEY (order_id, item_id) NOT ENFORCED);
+INSERT INTO heads VALUES (1, 'ann', 'here'); INSERT INTO lines VALUES (1, 1, 'rope', 5), (1, 2, 'nail', 2);
+INSERT INTO wide_orders
+SELECT order_id, who, place, CAST (NULL AS ARRAY<ROW<item_id BIGINT, product STRING, price BIGINT>>) FROM heads
+UNION ALL
+SELECT order_id, CAST (NULL AS STRING), CAST (NULL AS STRING), ARRAY[ROW(item_id, product, price)] FROM lines;
+SELECT order_id, who, place, item_id, product, price FROM wide_orders, UNNEST(items) AS so(item_id, product, price);
+-- rows: (1, 'ann', 'here', 1, 'rope', 5), (1, 'ann', 'here', 2, 'nail', 2)
+
+-- block: doris_aggregate_key
+CREATE TABLE IF NOT EXISTS visits (
+  who LARGEINT NOT NULL, day DATE NOT NULL, city VARCHAR(20),
+  last_at DATETIME REPLACE DEFAULT "1970-01-01 00:00:00", paid BIGINT SUM DEFAULT "0", longest INT MAX DEFAULT "0")
+AGGREGATE KEY(who, day, city) DISTRIBUTED BY HASH(who) BUCKETS 10;
+INSERT INTO visits VALUES (11, '2025-11-01', 'OS', '2025-10-29', 10, 20), (12, '2025-10-30', 'OS', '2025-10-29', 20, 20);
+INSERT INTO visits VALUES (11, '2025-11-01', 'OS', '2025-10-30', 20, 10);
+SELECT * FROM visits;
+-- rows: (11, 2025-11-01, 'OS', 2025-10-30 00:00:00, 30, 20), (12, 2025-10-30, 'OS', 2025-10-29 00:00:00, 20, 20)
+
+-- block: flink_settings_and_values
+SET 'execution.runtime-mode' = 'batch';
+CREATE TABLE tagged (k INT, tags ARRAY<STRING>, PRIMARY KEY (k) NOT ENFORCED) WITH ('bucket' = '1');
+INSERT INTO tagged VALUES (1, ARRAY['a', 'b']), (2, ARRAY['c', 'd']);
+SELECT k, tag FROM tagged CROSS JOIN UNNEST(tags) AS t(tag) WHERE k = 1;
+-- rows: (1, 'a'), (1, 'b')
+SELECT ROW(k, 'x') FROM tagged WHERE k = 2;
+-- rows: ((2, 'x'))
+DROP TABLE IF EXISTS tagged;
+DROP TABLE IF EXISTS tagged;
+
+-- block: text_for_dates
+CREATE TABLE dated (k INT, d DATE, t TIMESTAMP, PRIMARY KEY (k) NOT ENFORCED) WITH ('bucket' = '1');
+INSERT INTO dated (t, k) VALUES ('2025-01-05 10:00:00', 1);
+SELECT k, d, t FROM dated;
+-- rows: (1, null, 2025-01-05 10:00:00)
+INSERT INTO dated VALUES (1, '2025-01-05', DEFAULT), (2, '2025-02-05', current_timestamp());
+SELECT k, d FROM dated;
+-- rows: (1, 2025-01-05), (2, 2025-02-05)
+
+-- block: text_that_is_malformed
+CREATE TABLE misdated (k INT, d DATE, PRIMARY KEY (k) NOT ENFORCED) WITH ('bucket' = '1');
+INSERT INTO misdated VALUES (1, 'tomorrow or so');
+-- refused: 'tomorrow or so'
+
+-- block: text_of_a_query
+CREATE TABLE untimed (k INT, d DATE, PRIMARY KEY (k) NOT ENFORCED) WITH ('bucket' = '1');
+INSERT INTO untimed SELECT 1, '2025-01-05';
+-- refused: CANNOT_SAFELY_CAST

@@ -1,13 +1,13 @@
-"""CREATE TABLE as Doris, StarRocks, Flink, Paimon and Fluss document it, and Paimon's statements
-about tags, put into Spark SQL.
+"""CREATE TABLE as Doris, StarRocks, Flink, Paimon and Fluss document it, Paimon's statements about
+tags, and Flink's rows, arrays and UNNEST in queries, put into Spark SQL.
 
-Only statements that Spark's own parser refuses come here. Texts go in, texts come out.
+Only statements that Spark refuses come here. Texts go in, texts come out.
 """
 
 import contextlib
 from dataclasses import dataclass
 
-from keyfold.dialects import doris, flink, tags
+from keyfold.dialects import doris, flink, queries, tags
 from keyfold.dialects.statement import header, render
 from keyfold.dialects.tokens import Cursor, SyntaxMismatch, tokens
 from keyfold.errors import KeyfoldError
@@ -16,7 +16,8 @@ from keyfold.errors import KeyfoldError
 @dataclass(frozen=True)
 class Translation:
     """The table's name as written, and its statement for Spark or the reason it is refused. A call
-    of a procedure (`is_call`) lacks the word CALL and the name of the table's catalog.
+    of a procedure (`is_call`) lacks the word CALL and the name of the table's catalog. A query has
+    an empty `table`, as it may read several.
     """
 
     table: tuple[str, ...]
@@ -35,6 +36,9 @@ def translate(sql: str) -> Translation | None:
     with contextlib.suppress(SyntaxMismatch):
         table, made, is_call = tags.read(Cursor(read))
         return Translation(table, made, is_call=is_call)
+    query = queries.read(read, sql)
+    if query is not None:
+        return Translation((), query)
     try:
         head = header(Cursor(read))
     except SyntaxMismatch:

@@ -18,6 +18,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectResolutionRule(_ => TablesAtPaths)
     extensions.injectResolutionRule(_ => OptionsOfSaved)
     extensions.injectResolutionRule(_ => ColumnsOfInsert)
+    extensions.injectResolutionRule(_ => TimesInValues)
     extensions.injectHintResolutionRule(ColumnsOfFrame(_))
     extensions.injectHintResolutionRule(DropsOfPartitions(_))
     extensions.injectResolutionRule(_ => PartitionsInFull)
@@ -49,6 +50,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectHintResolutionRule(UnqualifiedAggregates(_))
     extensions.injectColumnar(_ => FoldOperators)
     UnqualifiedFunctions.inject(extensions)
+    Unnest.inject(extensions)
     ForkServer.startInBackground()
   }
 }
