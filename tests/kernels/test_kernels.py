@@ -46,12 +46,14 @@ from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
+from keyfold.storage.metadata.documents import opened
 from keyfold.testing.tables import batch, layout
 from keyfold.types.paimon import from_paimon
 from tests.aggregates.test_definitions import bound, draw
 from tests.merge.random_tables import random_records, random_table
 from tests.merge.test_reversal import taken_back
 from tests.random_values import ATOMIC, same, value
+from tests.storage.metadata.test_manifest_columns import a_manifest, columns, encoded, schema_of
 
 ROWS = 60
 # The bytes of bitmaps and states: roaring/test_bitmaps.py, test_hostile_bytes.py
@@ -293,8 +295,16 @@ def unite(random: Random) -> None:
 
 
 # What calls every kernel of which modules.
+def read_manifests(random: Random) -> None:
+    """Manifests that add files and that delete them, in several schemas."""
+    for _ in range(3):
+        records = a_manifest(random)
+        columns(opened(encoded(schema_of(random, records), records)))
+
+
 FAMILIES: dict[str, tuple[Callable[[Random, Path], None], tuple[str, ...]]] = {
     "pages": (decode_pages, ("keyfold.kernels.pages", "keyfold.kernels.footers")),
+    "manifests": (lambda random, _: read_manifests(random), ("keyfold.kernels.avro",)),
     "keys": (
         lambda random, _: order_keys(random),
         (

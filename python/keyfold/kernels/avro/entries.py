@@ -51,7 +51,8 @@ def write_codes(data: Mask, spans: Any, seed: Any, table: Any, codes: Any, first
     mask, count = len(table) - 1, 0
     for row in range(len(spans)):
         start, size = np.int64(spans[row, 0]), np.int64(spans[row, 1])
-        place = np.int64(_of_bytes(data, start, size, seed) >> np.uint64(1)) & mask
+        found = np.uint64(_of_bytes(data, start, size, seed))
+        place = np.int64(found >> np.uint64(1)) & mask
         while table[place] >= 0:
             first = firsts[table[place]]
             is_long = np.int64(spans[first, 1]) == size
@@ -71,7 +72,8 @@ def write_identities(
 ) -> None:
     """Write a number of the bucket, level and name of each entry."""
     for row in range(len(names)):
-        number = _mixed(_mixed(seed, np.uint64(buckets[row])), np.uint64(levels[row]))
+        number = np.uint64(_mixed(seed, np.uint64(buckets[row])))
+        number = np.uint64(_mixed(number, np.uint64(levels[row])))
         start, size = np.int64(names[row, 0]), np.int64(names[row, 1])
         found[row] = _of_bytes(data, start, size, number)
 

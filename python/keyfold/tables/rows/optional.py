@@ -33,8 +33,8 @@ def progress(items: Iterator[Item], total: int, what: str) -> Iterator[Item]:
     if not sys.stderr.isatty():
         return items
     try:
-        tqdm = import_module("tqdm")
+        bar = import_module("tqdm").tqdm
     except ModuleNotFoundError:
         return items
-    shown: Iterator[Item] = iter(tqdm.tqdm(items, total=total, desc=what, leave=False))
+    shown: Iterator[Item] = iter(bar(items, total=total, desc=what, leave=False, mininterval=0))
     return shown
