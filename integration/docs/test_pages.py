@@ -11,7 +11,6 @@ import os
 import re
 import subprocess
 import sys
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,12 +57,6 @@ def blocks(page: Path) -> list[Block]:
 
 RUN_ELSEWHERE = ("your-own.md", "pipelines.md")
 BLOCKS = [block for page in PAGES if page.name not in RUN_ELSEWHERE for block in blocks(page)]
-
-
-def test_a_table_of_examples_is_made_by_one_of_them() -> None:
-    """Examples that name it are run after that one."""
-    made = Counter(n for b in BLOCKS if b.language == "sql" for n in set(MADE.findall(b.text)))
-    assert not [name for name, blocks_ in made.items() if blocks_ > 1]
 
 
 def in_fresh_namespace(spark: SparkSession, block: Block) -> None:
