@@ -142,6 +142,8 @@ def test_a_match_by_two_rows_of_the_source_is_refused(tmp_path: Path) -> None:
     twice = [{"k": 1, "n": 2}, {"k": 1, "n": 3}]
     with pytest.raises(TableError, match=r"match one row of the table twice, {'k': 1}"):
         table.merge(twice).when_matched_update_all().execute()
+    with pytest.raises(TableError, match=r"match one row of the table twice, {'k': 1}"):
+        table.merge(twice).when_matched_delete(SOURCE_N > 2).execute()
     with pytest.raises(TableError, match=r"writes key \(k = 2\) 2 times"):
         table.merge([{"k": 2}, {"k": 2}]).when_not_matched_insert_all().execute()
     table.upsert([{"k": 2, "n": 2}])

@@ -23,7 +23,7 @@ _WRONG = (pa.ArrowException, TypeError, ValueError)
 
 @dataclass(frozen=True)
 class AssignedValues:
-    """AssignedValues of a table's columns, which a statement (`doing`) computes for rows."""
+    """The values of a table's columns that a statement (`doing`) computes for rows."""
 
     layout: TableLayout
     doing: str
@@ -99,7 +99,7 @@ class AssignedValues:
         return f"{name} = {one}: {first}"
 
     def converted(self, column: Column, given: Given, named: pa.RecordBatch | None) -> pa.Array:
-        """AssignedValues in the type of their column, of rows whose keys are in `named`."""
+        """Values in the type of their column, of rows whose keys are in `named`."""
         convert = partial(converted, kind=column.type, path=column.name)
         try:
             return convert(given)

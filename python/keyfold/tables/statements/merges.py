@@ -142,8 +142,7 @@ class MergeStatement:
             return
         places, first, counts = np.unique(of_target, return_index=True, return_counts=True)
         if len(places) < len(of_target):
-            only = replace(clauses[0], values=None)
-            if only != Clause(MATCHED, DELETE):
+            if clauses[0].action != DELETE or clauses[0].predicate is not None:
                 twice = rows.slice(int(places[counts > 1][0]), 1)
                 key = {
                     name: twice.column(name)[0].as_py() for name in self.values.layout.primary_key

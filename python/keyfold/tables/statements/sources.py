@@ -26,12 +26,13 @@ def source(values: AssignedValues, data: Any) -> pa.Table:
     """
     try:
         found = _table(values, data)
+        columns = [plain(whole(column)) for column in found.columns]
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise values.refused(f"expected {_FORMS}: {error}") from error
     names = found.schema.names
     if repeated := [name for place, name in enumerate(names) if name in names[:place]]:
         raise values.refused(f"column {repeated[0]} of the source comes twice")
-    return pa.table([plain(whole(column)) for column in found.columns], names)
+    return pa.table(columns, names)
 
 
 def _table(values: AssignedValues, data: Any) -> pa.Table:
