@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from keyfold.errors import TableError
 from keyfold.tables.rows import optional
-from keyfold.tables.rows.conversions.columns import converted
-from keyfold.tables.rows.conversions.unfit import Given, Unfit, first_unfit, matched, shown
+from keyfold.tables.rows.conversions.columns import accepted
+from keyfold.tables.rows.conversions.unfit import Given, matched, shown
 from keyfold.tables.rows.dictionaries import Dictionaries
 from keyfold.tables.rows.frames import of_pandas
 from keyfold.types.logical import Atomic, DataType
@@ -28,7 +28,7 @@ from keyfold.wire.specs import KIND, NAMED
 BATCH_ROWS = 1 << 16
 WRITING = "writing"  # the other calls look keys up, where NULL is a key of no row
 _TEXT = Atomic("STRING")
-_FORMS = (
+FORMS = (
     "an Arrow table, batch or stream, anything with Arrow's C interface, a DataFrame, "
     "a list of dictionaries, or an iterator of batches"
 )
@@ -142,9 +142,9 @@ def _opened(into: _Into, data: Any) -> _Opened:
             batch = pa.record_batch(data)
             return _Opened(tuple(batch.schema.names), iter((_Part.of_batch(batch),)))
     except pa.ArrowInvalid as error:  # one column, which is not of structs
-        raise into.refused(f"expected {_FORMS}: {error}") from error
+        raise into.refused(f"expected {FORMS}: {error}") from error
     if isinstance(data, Mapping | str | bytes) or not isinstance(data, Iterable):
-        raise into.refused(f"expected {_FORMS}, found {type(data).__name__}")
+        raise into.refused(f"expected {FORMS}, found {type(data).__name__}")
     return _of_items(into, iter(data))
 
 
@@ -227,16 +227,10 @@ def _converted(
     place: int,
     before: int,
 ) -> pa.Array:
-    given, name = piece.columns[place], names[place]
-    convert = partial(converted, kind=kinds[place], path=name)
-    try:
-        return convert(given)
-    except Unfit:
-        row, error = first_unfit(given, convert)
-        if error is None:
-            raise
-        where = _where(into, names, piece, row, before)
-        raise into.refused(f"{where}: {error.told(converted)}") from None
+    def refused(row: int, why: str) -> TableError:
+        return into.refused(f"{_where(into, names, piece, row, before)}: {why}")
+
+    return accepted(piece.columns[place], kinds[place], names[place], refused)
 
 
 def _check_key(

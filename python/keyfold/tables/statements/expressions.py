@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -12,8 +11,8 @@ import pyarrow.compute as pc
 from pyarrow import acero
 
 from keyfold.errors import TableError
-from keyfold.tables.rows.conversions.columns import converted
-from keyfold.tables.rows.conversions.unfit import Given, Unfit, first_unfit, matched, shown
+from keyfold.tables.rows.conversions.columns import accepted
+from keyfold.tables.rows.conversions.unfit import Given, matched, shown
 from keyfold.tables.statements.statement import Flags
 from keyfold.wire.layout import Column, TableLayout
 
@@ -100,15 +99,12 @@ class AssignedValues:
 
     def converted(self, column: Column, given: Given, named: pa.RecordBatch | None) -> pa.Array:
         """Values in the type of their column, of rows whose keys are in `named`."""
-        convert = partial(converted, kind=column.type, path=column.name)
-        try:
-            return convert(given)
-        except Unfit:
-            row, error = first_unfit(given, convert)
-            if error is None:
-                raise
+
+        def refused(row: int, why: str) -> TableError:
             where = "" if named is None else self._where(named.slice(row, 1))
-            raise self.refused(f"{where}{error.told(converted)}") from None
+            return self.refused(f"{where}{why}")
+
+        return accepted(given, column.type, column.name, refused)
 
     def _where(self, row: pa.RecordBatch) -> str:
         """A row by its key, as far as it is there."""

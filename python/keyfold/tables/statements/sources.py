@@ -11,12 +11,8 @@ from keyfold.tables.rows import optional
 from keyfold.tables.rows.conversions.atoms import plain
 from keyfold.tables.rows.conversions.unfit import Given, matched
 from keyfold.tables.rows.frames import of_pandas
+from keyfold.tables.rows.incoming import FORMS
 from keyfold.tables.statements.expressions import AssignedValues, whole
-
-_FORMS = (
-    "an Arrow table, batch or stream, anything with Arrow's C interface, a DataFrame, "
-    "a list of dictionaries, or an iterator of batches"
-)
 
 
 def source(values: AssignedValues, data: Any) -> pa.Table:
@@ -28,7 +24,7 @@ def source(values: AssignedValues, data: Any) -> pa.Table:
         found = _table(values, data)
         columns = [plain(whole(column)) for column in found.columns]
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise values.refused(f"expected {_FORMS}: {error}") from error
+        raise values.refused(f"expected {FORMS}: {error}") from error
     names = found.schema.names
     if repeated := [name for place, name in enumerate(names) if name in names[:place]]:
         raise values.refused(f"column {repeated[0]} of the source comes twice")
@@ -47,7 +43,7 @@ def _table(values: AssignedValues, data: Any) -> pa.Table:
     if hasattr(data, "__arrow_c_array__"):
         return pa.Table.from_batches([pa.record_batch(data)])
     if isinstance(data, Mapping | str | bytes) or not isinstance(data, Iterable):
-        raise values.refused(f"expected {_FORMS}, found {type(data).__name__}")
+        raise values.refused(f"expected {FORMS}, found {type(data).__name__}")
     rows = list(data)
     if rows and all(isinstance(row, Mapping) for row in rows):
         found = dict.fromkeys(str(name) for row in rows for name in row)
