@@ -15,7 +15,7 @@ from keyfold.tables.statements.expressions import AssignedValues
 
 _Places = npt.NDArray[np.int64]
 _OF_TARGET, _OF_SOURCE = "of target", "of source"
-_NESTED = (pa.types.is_nested, pa.types.is_floating)
+_NOT_MATCHED = (pa.types.is_nested, pa.types.is_floating)
 
 
 class Matches:
@@ -28,7 +28,7 @@ class Matches:
         self._on = tuple(on)
         columns = [values.layout.column(name) for name in on]
         for column in columns:
-            if any(check(column.arrow_field.type) for check in _NESTED):
+            if any(check(column.arrow_field.type) for check in _NOT_MATCHED):
                 raise NotSupportedError(
                     f"{values.doing} table {values.layout.name}: on names column {column.name}, "
                     f"of type {column.arrow_field.type}; nested and floating values are not matched"
