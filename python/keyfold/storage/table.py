@@ -152,7 +152,7 @@ class Table:
             return -1
         snapshot = self.snapshots.read(wanted)
         with self.reading(snapshot):
-            found = number_above(self.manifests, snapshot)
+            found = number_above(self.manifests, snapshot, self.snapshots.find)
         if found < LAST_SEQUENCE:
             return found
         highest = self.live(wanted).highest()  # the file of that number may be deleted

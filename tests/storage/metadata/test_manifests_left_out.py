@@ -17,6 +17,7 @@ from keyfold.read.plan_head import PlanHead
 from keyfold.read.request import ReadRequest
 from keyfold.read.scan_plan import plan
 from keyfold.storage.commits import commit
+from keyfold.storage.commits.answers import Late
 from keyfold.storage.commits.attempts import CommitInfo, Entries, attempt
 from keyfold.storage.commits.looked_at import LookedAt
 from keyfold.storage.metadata.entries import LiveFile, Record, added
@@ -24,6 +25,7 @@ from keyfold.storage.metadata.partition_bounds import PartitionBounds
 from keyfold.storage.metadata.snapshot_files import number_above
 from keyfold.storage.table import Table
 from keyfold.wire.predicates import Predicate
+from keyfold.write.jobs import plan_job
 from tests.predicates.test_ranges import CASES, tree
 from tests.read.harness import where
 from tests.storage import damaged, tables
@@ -72,6 +74,8 @@ def test_the_answer_is_that_of_all_entries(tmp_path: Path, seed: int) -> None:
     table, draw, left_out = tables.table(tmp_path, new), random.Random(seed), 0
     for _ in range(COMMITS):
         committed(table, draw, tables.reload(table).live_files())
+        if draw.random() < 0.4:
+            Metadata(table).say(properties=draw.choice([{}, {"keyfold.highest-sequence": "0@1"}]))
         table = tables.reload(table)
         every = table.live_files()
         listed = table.manifests.listed(table.snapshots.read(table.snapshot_id or 0))
@@ -104,7 +108,8 @@ def check_what_commits_look_at(table: Table, draw: random.Random, every: list[Li
     assert [file.name for file in found.files] == names
     inside = {file.partition: 2 for file in every if file.partition in partitions}
     assert found.totals(ours) == inside
-    assert number_above(table.manifests, base) >= max(file.max_sequence for file in every)
+    highest = max(file.max_sequence for file in every)
+    assert number_above(table.manifests, base, table.snapshots.find) >= highest
 
 
 def of_two(folder: Path) -> Table:
@@ -207,5 +212,46 @@ def test_commits_conflict_where_manifests_are_left_out(tmp_path: Path) -> None:
         commit_to(1)
     assert table.manifests.decoded(second).partitions == ((2,),)
     assert commit_to(2) == 3
-    with pytest.raises(CorruptDataError, match=first["_FILE_NAME"]):
-        commit_to(2, bucket=theirs.bucket, sequence=theirs.max_sequence)  # it needs a later number
+    late = commit_to(2, bucket=theirs.bucket, sequence=theirs.max_sequence)
+    assert isinstance(late, Late)
+    assert late.sequence > theirs.max_sequence
+
+
+def test_an_insert_is_planned_without_manifests(tmp_path: Path) -> None:
+    """The newest snapshot says the highest number. After another engine has committed, which does
+    not say it, only its own manifests are read.
+    """
+    table = of_two(tmp_path)
+    highest = max(file.max_sequence for file in table.live_files())
+    first, second = table.manifests.listed(table.snapshots.read(2))
+    Path(table.manifests.path(first["_FILE_NAME"])).write_bytes(b"")
+    damaged.forget()
+    assert table.highest_sequence() == highest
+    for of_others in ({}, {"keyfold.highest-sequence": "7@1"}, {"keyfold.highest-sequence": "7"}):
+        Metadata(table).say(properties=of_others)
+        assert table.highest_sequence() == highest
+        assert plan_job(table, ["p", "k"]).sequence > highest
+    Path(table.manifests.path(second["_FILE_NAME"])).write_bytes(b"")
+    damaged.forget()
+    with pytest.raises(CorruptDataError, match=second["_FILE_NAME"]):
+        table.highest_sequence()
+
+
+def test_what_a_commit_does_not_need_is_not_told(tmp_path: Path) -> None:
+    """A commit goes on where a manifest that it leaves unread hides the highest number."""
+    table = of_two(tmp_path)
+    first, _ = table.manifests.listed(table.snapshots.read(2))
+    for number in (1, 2):
+        path = Path(table.snapshots.path(number))
+        path.write_text(path.read_text().replace("keyfold.highest-sequence", "other"))
+    path = Path(table.manifests.path(first["_FILE_NAME"]))
+    stored = path.read_bytes()
+    path.write_bytes(b"")
+    damaged.forget()
+    one = tables.message(table, partition=(2,))
+    assert commit.append(table, replace(tables.spec(table), snapshot=2), [one]) == 3
+    assert table.snapshots.read(3).number_above is None
+    path.write_bytes(stored)
+    again = tables.message(table, partition=(2,))
+    assert commit.append(table, replace(tables.spec(table), snapshot=3), [again]) == 4
+    assert table.snapshots.read(4).number_above == again.files[0].max_sequence

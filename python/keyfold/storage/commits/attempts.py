@@ -8,15 +8,17 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from keyfold.errors import ConflictError, UnknownOutcomeError
+from keyfold.errors import ConflictError, CorruptDataError, UnknownOutcomeError
 from keyfold.storage.commits.outcomes import OUTCOMES
-from keyfold.storage.metadata.entries import Record
+from keyfold.storage.metadata.entries import ADD, LAST_SEQUENCE, Record
 from keyfold.storage.metadata.manifests import merge
+from keyfold.storage.metadata.snapshot_files import number_above
 from keyfold.storage.metadata.snapshots import (  # fmt: skip
     BATCH_COMMIT_IDENTIFIER,
     IN_ORDER,
     Snapshot,
     Snapshots,
+    highest_property,
 )
 from keyfold.storage.table import Table
 from keyfold.stores.files import UnsettledError
@@ -88,10 +90,12 @@ def _prepare(
     written += fresh
     base_size = manifests.write_list(base_list, kept)
     delta_size = manifests.write_list(delta_list, delta)
-    rows = sum(map(_signed_rows, entries.delta))
+    rows, snapshot_id = sum(map(_signed_rows, entries.delta)), 1 if base is None else base.id + 1
+    told = {IN_ORDER: str(_in_order_from(base, millis))}
+    told |= _highest(table, base, entries.delta, snapshot_id)
     snapshot = Snapshot(
         version=3,
-        id=1 if base is None else base.id + 1,
+        id=snapshot_id,
         schema_id=schema_id,
         base_manifest_list=base_list,
         base_manifest_list_size=base_size,
@@ -107,7 +111,7 @@ def _prepare(
         watermark=None if base is None else base.watermark,
         statistics=by.statistics or (None if base is None else base.statistics),
         next_row_id=None if base is None else base.next_row_id,
-        properties={**(by.properties or {}), IN_ORDER: str(_in_order_from(base, millis))},
+        properties={**(by.properties or {}), **told},
     )
     if not entries.changelog:
         return snapshot
@@ -130,6 +134,24 @@ def _in_order_from(base: Snapshot | None, millis: int) -> int:
     if millis < base.time_millis:
         return base.id + 1
     return base.id if base.in_order_from is None else base.in_order_from
+
+
+def _highest(
+    table: Table, base: Snapshot | None, delta: Sequence[Record], snapshot_id: int
+) -> dict[str, str]:
+    """The property of the highest sequence number, so that later jobs read no manifests for theirs.
+    None where a damaged manifest hides the number: this commit does not need it. None either if no
+    number can follow: the file of that number may be gone.
+    """
+    numbers = (one["_FILE"]["_MAX_SEQUENCE_NUMBER"] for one in delta if one["_KIND"] == ADD)
+    highest = max(numbers, default=-1)
+    try:
+        if base is not None:
+            before = number_above(table.manifests, base, table.snapshots.find)
+            highest = max(highest, before)
+    except CorruptDataError:
+        return {}
+    return highest_property(highest, snapshot_id) if highest < LAST_SEQUENCE else {}
 
 
 def _signed_rows(record: Record) -> int:

@@ -41,6 +41,7 @@ from keyfold.storage.metadata.entries import (
     Record,
     added,
     changelog_of,
+    highest_sequence,
     identifier,
     rewritten,
     stamped,
@@ -334,7 +335,8 @@ def _late(
     passed = number_to_pass(table, change.planned, base, _appended(change))
     if not passed and not is_tied(change.messages, kept):
         return None
-    highest = max(passed, 0 if base is None else table.highest_sequence(base.id))
+    beside = highest_sequence(kept)  # whatever snapshots say
+    highest = max(passed, beside, 0 if base is None else table.highest_sequence(base.id))
     sequence = highest + 1 + random.randrange(RANDOM_NUMBERS)
     return Late(sequence, None if base is None else base.id)
 

@@ -4,12 +4,12 @@ A snapshot never changes, so its files and its list of manifests are kept by the
 manifest lists.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 
 from keyfold.resources.cache import Cache
 from keyfold.storage.metadata.entries import Record
 from keyfold.storage.metadata.live_files import Asked, LiveFiles
-from keyfold.storage.metadata.manifests import KEPT_BYTES, Manifests
+from keyfold.storage.metadata.manifests import KEPT_BYTES, Manifests, unless_missing
 from keyfold.storage.metadata.partition_bounds import Partition
 from keyfold.storage.metadata.snapshots import Snapshot
 
@@ -17,6 +17,7 @@ _LEAST_WEIGHT = KEPT_BYTES // 8  # of a snapshot: older ones are rarely asked fo
 LIVE: Cache[LiveFiles] = Cache(KEPT_BYTES, lambda live: max(live.memory, _LEAST_WEIGHT))
 _MANIFESTS_KEPT = 10_000
 _FEW_PARTITIONS = 100  # each is compared with the bounds of each manifest
+_LOOKS_BACK = 30  # snapshots of other engines: beyond, all manifests cost no more
 LISTS: Cache[list[Record]] = Cache(_MANIFESTS_KEPT, len)
 
 
@@ -56,12 +57,29 @@ def in_partitions(
     return live_where(manifests, snapshot, Asked(partitions.__contains__, may_hold=may_hold))[0]
 
 
-def number_above(manifests: Manifests, snapshot: Snapshot) -> int:
+def number_above(
+    manifests: Manifests, snapshot: Snapshot, earlier: Callable[[int], Snapshot | None]
+) -> int:
     """A sequence number that none of the rows of a snapshot is above, -1 if it has no files. It may
-    be that of a file which is deleted, where a manifest still has it.
+    be that of a file which is deleted. Our snapshots say it; those of other engines that came
+    after one of ours have added to it what is in their changes. `earlier` reads another snapshot.
     """
-    found = (manifests.decoded(one) for one in _listed(manifests, snapshot))
-    return max((one.highest_added for one in found), default=-1)
+    found, highest = snapshot, -1
+    with unless_missing():
+        for _ in range(_LOOKS_BACK):
+            known = found.number_above
+            if known is not None:
+                return max(highest, known)
+            highest = max(highest, _highest_of(manifests, manifests.changed(found)))
+            before = earlier(found.id - 1)
+            if before is None:
+                break
+            found = before
+    return _highest_of(manifests, _listed(manifests, snapshot))
+
+
+def _highest_of(manifests: Manifests, listed: Iterable[Record]) -> int:
+    return max((manifests.decoded(one).highest_added for one in listed), default=-1)
 
 
 def _listed(manifests: Manifests, snapshot: Snapshot) -> list[Record]:

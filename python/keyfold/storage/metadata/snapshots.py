@@ -30,6 +30,7 @@ STATEMENT = "keyfold.statement"  # a property: the statement that changed rows, 
 EXPIRED = "keyfold.expired"  # a property: what went by its age, which is no change of rows
 # A property: the first of the snapshots up to this one whose times never go back.
 IN_ORDER = "keyfold.in-order-from"
+HIGHEST = "keyfold.highest-sequence"  # a property: no row has a sequence number above it
 BATCH_COMMIT_IDENTIFIER = (1 << 63) - 1  # no stream counts these commits
 _FIELDS: dict[str, Check] = {
     "id": is_long,
@@ -58,6 +59,7 @@ _MAYBE: dict[str, Check] = {
     "writer_version": is_text,
 }
 _TIMES = 10
+_DIGITS = 19
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
@@ -104,8 +106,17 @@ class Snapshot:
         """The first of the snapshots up to this one whose times never go back; None if the engine
         that committed this one does not say.
         """
-        text = (self.properties or {}).get(IN_ORDER, "")
-        return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+        return _number((self.properties or {}).get(IN_ORDER, ""))
+
+    @property
+    def number_above(self) -> int | None:
+        """A sequence number that none of its rows is above, -1 if it has no files; None if it does
+        not say, as the snapshots of other engines.
+        """
+        text, _, of = (self.properties or {}).get(HIGHEST, "").partition("@")
+        if of != str(self.id):  # other engines may carry the properties of an older one on
+            return None
+        return -1 if text == "-1" else _number(text)
 
     @staticmethod
     def from_json(stored: Mapping[str, Any]) -> "Snapshot":
@@ -124,6 +135,16 @@ class Snapshot:
             for key, name in _NAMES.items()
             if named[name] is not None or name in _REQUIRED
         }
+
+
+def _number(text: str) -> int | None:
+    """The number of a property, None if the text is not one of 64 bits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
+
+
+def highest_property(number: int, snapshot_id: int) -> dict[str, str]:
+    """The property that says what `Snapshot.number_above` reads."""
+    return {HIGHEST: f"{number}@{snapshot_id}"}
 
 
 _NAMES = {
