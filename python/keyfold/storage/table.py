@@ -18,23 +18,18 @@ from keyfold.lazy import cached_property
 from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
 from keyfold.resources.cache import Cache
+from keyfold.storage import support
 from keyfold.storage.metadata.avro_records import INDEXED
 from keyfold.storage.metadata.entries import LAST_SEQUENCE, LiveFile, RowShapes, highest_sequence
 from keyfold.storage.metadata.live_files import Asked, LiveFiles
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.snapshot_files import live_of_snapshot, live_where, number_above
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
+from keyfold.storage.metadata.staged import Staged, StagedSnapshots
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.rest_client import publisher as rest_publisher
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.storage.schema.shown import column_json, shown_properties
-from keyfold.storage.support import (  # fmt: skip
-    SUFFIXES,
-    check_files,
-    check_indexes,
-    check_readable,
-    check_writable,
-)
 from keyfold.stores.files import Files
 from keyfold.stores.opened import open_files
 from keyfold.stores.snapshot_folder import changed, check_unchanged, reading
@@ -61,6 +56,7 @@ class Table:
     publisher: Callable[[Any], bool] | None = field(default=None, compare=False, repr=False)
     is_past: bool = False  # it was asked for as it was at `snapshot_id`, and is only read
     tag: str = ""  # the tag that keeps this snapshot
+    staged: Staged | None = field(default=None, compare=False, repr=False)  # of a transaction
 
     @cached_property
     def shapes(self) -> RowShapes:
@@ -69,11 +65,13 @@ class Table:
 
     @cached_property
     def snapshots(self) -> Snapshots:
-        return Snapshots(self.files, self.layout.home, self.publisher, self.tag)
+        given = self.files, self.layout.home, self.publisher, self.tag
+        return Snapshots(*given) if self.staged is None else StagedSnapshots(*given, self.staged)
 
     @cached_property
     def manifests(self) -> Manifests:
-        return Manifests(self.files, self.layout.location, self.shapes)
+        written = None if self.staged is None else self.staged.manifests
+        return Manifests(self.files, self.layout.location, self.shapes, written)
 
     @cached_property
     def options(self) -> TableOptions:
@@ -132,18 +130,22 @@ class Table:
     @contextlib.contextmanager
     def reading(self, snapshot: Snapshot | None) -> Iterator[None]:
         """A context for reading files that the snapshot names (`snapshot_folder.reading`)."""
-        number = None if snapshot is None else snapshot.id
+        number = None if snapshot is None else self._published(snapshot.id)
         with reading(self.layout, self.files, number, self.snapshots.keeper):
             yield
+
+    def _published(self, number: int | None) -> int | None:
+        """The snapshot that names the files of one, also if only a transaction sees that."""
+        return number if self.staged is None else self.staged.named_by(number)
 
     @property
     def named_by(self) -> dict[str, Any]:
         """The fields of a `ScanSpec` that say what names the files of this handle."""
-        return {"snapshot": self.snapshot_id, "keeper": self.snapshots.keeper}
+        return {"snapshot": self._published(self.snapshot_id), "keeper": self.snapshots.keeper}
 
     def reading_files(self) -> AbstractContextManager[None]:
         """A context for reading files that the snapshot of this handle names."""
-        return reading(self.layout, self.files, self.snapshot_id, self.snapshots.keeper)
+        return reading(self.layout, self.files, *self.named_by.values())
 
     def highest_sequence(self, snapshot_id: int | None = None) -> int:
         """A sequence number that none of any live file is above, -1 without data."""
@@ -162,7 +164,7 @@ class Table:
         """Raises NotSupportedError, naming option or index, if we can't read the table rightly,
         whichever files it has.
         """
-        check_readable(self.layout)
+        support.check_readable(self.layout)
         self._check_indexes()
 
     def check_readable(self) -> None:
@@ -172,7 +174,7 @@ class Table:
 
     def check_writable(self) -> None:
         """Raises NotSupportedError, naming the option, if we can't write the table rightly."""
-        check_writable(self.layout)
+        support.check_writable(self.layout)
 
     @property
     def unwritable(self) -> str | None:
@@ -180,7 +182,7 @@ class Table:
         if self.is_past:
             return _of_the_past(self.layout.name, self.snapshot_id)
         try:
-            check_writable(self.layout)
+            support.check_writable(self.layout)
         except NotSupportedError as error:
             return str(error)
         return None
@@ -189,7 +191,7 @@ class Table:
         """Raises NotSupportedError if the rows of its files can't be written anew, whichever of
         them a reader may see.
         """
-        check_writable(self.layout)
+        support.check_writable(self.layout)
         self._check_indexes()
         self._check_files(self.live())
 
@@ -201,11 +203,12 @@ class Table:
         if snapshot.index_manifest is not None:
             with self.reading(snapshot):
                 found = self.manifests.records(INDEXED, snapshot.index_manifest)
-                check_indexes(self.layout, found)
+                support.check_indexes(self.layout, found)
 
     def _check_files(self, live: LiveFiles) -> None:
         is_ordered = self.options.snapshot_ordering
-        check_files(self.layout, live.without_suffix(SUFFIXES, or_source=is_ordered))
+        found = live.without_suffix(support.SUFFIXES, or_source=is_ordered)
+        support.check_files(self.layout, found)
 
     def check_schema_of(self, snapshot: Snapshot) -> None:
         """Raises CorruptDataError if a snapshot was written under a newer schema, which is lost."""

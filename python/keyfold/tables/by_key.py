@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -11,17 +12,18 @@ import pyarrow.compute as pc
 from keyfold.errors import ConflictError, TableError
 from keyfold.lookup.warm import Warm
 from keyfold.tables import writes
+from keyfold.tables.described import Described
 from keyfold.tables.doors import doors
 from keyfold.tables.rows import keys
 from keyfold.tables.rows.incoming import Incoming
-from keyfold.tables.upkeep import Upkeep
+from keyfold.tables.transactions import opened
 
 Answer = TypeVar("Answer")
 _TRIES = 5
 
 
 @doors(lambda table: f"table {table.name}")
-class ByKey(Upkeep):
+class ByKey(Described):
     """A table by its name or path, as it is now."""
 
     def get(
@@ -113,11 +115,27 @@ class ByKey(Upkeep):
 
         return self._asked(self._layout.primary_key[:1], 0, ask)
 
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Its block changes the table, and all look-ups of this connection see that afterwards.
+        Raises TableError if a transaction is open in this thread.
+        """
+        opened.check_none(self.name)
+        try:
+            yield
+        finally:
+            self._session.lookups.changed((self._namespace, self._name))
+
+    @property
+    def _to(self) -> writes.Destination:
+        """The table as its calls change it."""
+        return writes.ByCommit(self._session, self._load)
+
     def _insert(self, lacking: pa.RecordBatch) -> None:
         """Insert rows of keys, but for those that have one by then."""
         rows = Incoming(tuple(lacking.schema.names), iter((lacking,)))
         with self._changing():
-            writes.written(self._session, self._load, rows, options={}, only_new=True)
+            writes.written(self._to, rows, options={}, only_new=True)
 
     def _deleted_again(self) -> ConflictError:
         return ConflictError(

@@ -8,27 +8,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.errors import TableError
-from keyfold.tables import column_definitions, time_travel, writes
-from keyfold.tables.by_key import ByKey
+from keyfold.tables import column_definitions, time_travel
 from keyfold.tables.calls import note_options
 from keyfold.tables.change_scan import Changes, Version, changes
 from keyfold.tables.column_definitions import Schema
 from keyfold.tables.doors import doors
-from keyfold.tables.rows.incoming import incoming
-from keyfold.tables.rows.row_kinds import with_kinds
 from keyfold.tables.scan import Scan, scan
-from keyfold.tables.statements import deletes, merges, updates
-from keyfold.tables.statements.builder import Merge
-from keyfold.tables.statements.tokens import options_of
 from keyfold.tables.time_travel import Branches, Tags
-from keyfold.tables.where.condition import Where, partition_filters
+from keyfold.tables.transactions.transaction import Transaction
+from keyfold.tables.upkeep import Upkeep
+from keyfold.tables.where.condition import Where
 from keyfold.wire.layout import BRANCH_MARK
-from keyfold.write.overwritten import truncated
 
 
 @doors(lambda table: f"table {table.name}")
-class Table(ByKey):
+class Table(Upkeep):
     """A table by its name or path. Each call sees its newest schema and snapshot.
 
     It can be pickled, shared by threads, and used by processes that were forked or spawned.
@@ -170,146 +164,21 @@ class Table(ByKey):
 
     # ---- write ----
 
-    def upsert(
-        self,
-        data: Any,
-        *,
-        columns: Sequence[str] | None = None,
-        merge_mode: str | None = None,
-        row_kind: str | None = None,
-        token: tuple[str, int] | None = None,
-    ) -> int | None:
-        """Write rows in one commit, as an INSERT does: rows of one key fold, in the order in which
-        they come. Returns the new snapshot's id, None if there were no rows.
-
-        In a table that folds column by column (partial-update, aggregation) the columns that `data`
-        lacks stay as they are; elsewhere they get their DEFAULT, or NULL.
+    def transaction(self, *, token: tuple[str, int] | None = None) -> Transaction:
+        """Several calls in one commit: `with table.transaction() as t:` with the methods of a table
+        that write, `scan` and those that look up, all of `t`. They see what the transaction has
+        written. The end of the block commits all of it as one snapshot, whose id is `t.snapshot`.
+        An error in the block leaves the table as it was, and no files.
 
         Args:
-            data: Anything with Arrow's C interface (a table, batch or stream), a DataFrame of
-                pandas or Polars, a list of dictionaries, an iterator of batches or dictionaries.
-                A stream may be larger than memory.
-            columns: The columns of `data` to write; all by default.
-            merge_mode: `overwrite` replaces what is stored in place of folding with it.
-            row_kind: `+I`, `-U`, `+U` or `-D` for all rows, or the column of `data` that has these;
-                the column is not written. For a table without a `rowkind.field`.
-            token: A name and a version, `("orders", 7)`: nothing changes, and None is returned, if
-                the table has a commit of that name with this version or a later one. So a program
-                may repeat what it does not know to have succeeded.
+            token: That of `upsert`, of the transaction as a whole; `t.is_repeated` says that the
+                table has it.
 
         Raises:
-            TableError: A column is unknown, a value does not fit or is NULL in a NOT NULL column.
-            ConflictError: Another job changed what this one depends on; nothing was written.
+            ConflictError: At the end of the block: the transaction has read rows (`scan`, look-ups,
+                `delete`, `update`, `merge`), and another job has since changed rows that it writes
+                or removes; nothing has changed. Under isolation `serializable`: any rows.
+            TableError: Another one is open in this thread, or it is used again after its end.
+            NotSupportedError: The table orders rows by snapshots.
         """
-        options = options_of(self.name, token, merge_mode)
-        return self._written(data, columns, row_kind, options=options)
-
-    def overwrite(
-        self,
-        data: Any,
-        where: Where = None,
-        *,
-        dynamic: bool = False,
-        columns: Sequence[str] | None = None,
-        token: tuple[str, int] | None = None,
-    ) -> int | None:
-        """Replace all rows in one commit, or those of the partitions that satisfy `where`; with
-        `dynamic` those of the partitions that `data` has rows of. Returns the snapshot's id. The
-        token is that of `upsert`.
-
-        Raises TableError and ConflictError as `upsert`, and NotSupportedError if `where` is not
-        about partitions as a whole.
-        """
-        if dynamic and where is not None:
-            raise TableError(
-                f"overwrite of table {self.name}: where and dynamic both say which partitions are "
-                "replaced; give one of them"
-            )
-        filters = partition_filters(self._layout, where)
-        mode = "overwrite_dynamic" if dynamic else "overwrite"
-        options = options_of(self.name, token)
-        return self._written(data, columns, mode=mode, filters=filters, options=options)
-
-    def _written(
-        self, data: Any, columns: Sequence[str] | None, row_kind: str | None = None, **how: Any
-    ) -> int | None:
-        layout = self._layout
-        rows = with_kinds(layout, data, row_kind) if row_kind else incoming(layout, data)
-        if columns is not None:
-            named = column_definitions.names(f"writing table {self.name}: columns", columns)
-            more = tuple(name for name in rows.columns if name not in rows.own)
-            rows = rows.select(self.name, (*named, *more))
-        with self._changing():
-            return writes.written(self._session, self._load, rows, **how)
-
-    def delete(
-        self, keys_: Any = None, *, where: Where = None, token: tuple[str, int] | None = None
-    ) -> int | None:
-        """Remove rows under every engine, by their keys (any form of rows with the columns of the
-        primary key) or by a condition. Returns the snapshot's id, None if no row was there. `token`
-        is that of `upsert`.
-
-        Raises TableError if the table takes no deletes, ConflictError if another job changed such
-        rows meanwhile; then nothing has changed.
-        """
-        if (keys_ is None) == (where is None):
-            raise TableError(f"delete from table {self.name}: expected keys or where, one of them")
-        options = options_of(self.name, token)
-        with self._changing():
-            if where is None:
-                return deletes.by_keys(self._session, self._load, keys_, options)
-            return deletes.by_condition(self._session, self._load, where, options)
-
-    def update(
-        self, where: Where, values: Mapping[str, Any], *, token: tuple[str, int] | None = None
-    ) -> int | None:
-        """Assign values to columns of the rows that satisfy a condition, None for all rows, in one
-        commit and under every engine. Returns the snapshot's id, None if no row satisfies it.
-
-        Args:
-            where: A condition as in `scan`.
-            values: By column a constant, which the column takes as in `upsert`, or an expression of
-                `pyarrow.compute` over the row as it is: `{"n": pc.field("n") + 1, "note": "x"}`.
-                A column of the key may be among them: the row moves.
-            token: That of `upsert`.
-
-        Raises:
-            TableError: A column is unknown, a value does not fit its column, an expression fails.
-            ConflictError: Another job changed such rows meanwhile; nothing has changed.
-        """
-        options = options_of(self.name, token)
-        with self._changing():
-            return updates.by_condition(self._session, self._load, where, values, options)
-
-    def merge(
-        self,
-        rows: Any,
-        on: Sequence[str] | Mapping[str, str] | None = None,
-        *,
-        token: tuple[str, int] | None = None,
-    ) -> Merge:
-        """A MERGE of the rows of a source, to which clauses are added before `execute` does it.
-
-        Args:
-            rows: The source in any form that `upsert` takes, whole in memory. It may have columns
-                that the table lacks, for conditions and expressions.
-            on: The columns that are equal where a row of the source matches one of the table, or
-                columns of the source by those of the table; by default the primary key. Rows with a
-                NULL there match nothing. With the whole key rows are looked up; else, and for
-                clauses of rows that are not in the source, the table is read.
-            token: That of `upsert`.
-        """
-        options = options_of(self.name, token)
-
-        def execute(clauses: Sequence[merges.Clause]) -> int | None:
-            with self._changing():
-                return merges.merged(self._session, self._load, rows, on, clauses, options)
-
-        return Merge(self.name, execute)
-
-    def truncate(self) -> int | None:
-        """Remove all rows. Returns the snapshot's id, None if there were none."""
-        with self._changing(), self._session.working():
-            table = self._load()
-            table.check_writable()
-            return truncated(table)
+        return Transaction(self._session, self._namespace, self._name, self._options_of(token))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -14,24 +13,14 @@ from keyfold.procedures.compact import COMPACT
 from keyfold.procedures.expiry import EXPIRE_SNAPSHOTS
 from keyfold.procedures.rescale import RESCALE
 from keyfold.tables import calls
-from keyfold.tables.described import Described
+from keyfold.tables.changing import Changing
 from keyfold.tables.doors import doors
 from keyfold.tables.where.condition import Where, partition_filters
 
 
 @doors(lambda table: f"table {table.name}")
-class Upkeep(Described):
+class Upkeep(Changing):
     """A table by its name or path, and what keeps it in order."""
-
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """Its block changes the table, and all look-ups of this connection see that afterwards."""
-        try:
-            yield
-        finally:
-            self._session.lookups.changed((self._namespace, self._name))
-
-    # ---- keep in order ----
 
     def compact(
         self,

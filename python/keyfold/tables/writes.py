@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,12 +29,45 @@ from keyfold.write.job import Job
 from keyfold.write.targets import check_ids_left, folds_columns, names_of, target_text
 from keyfold.write.writer import parts, write_parts
 
-Load = Callable[[], Table]
+
+class Destination(Protocol):
+    """A table as a call changes it: its state now, and what becomes of the files of a job."""
+
+    @property
+    def session(self) -> Session:
+        """The connection."""
+
+    def load(self) -> Table:
+        """The table as it is now."""
+
+    def publish(
+        self, table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]
+    ) -> int | None:
+        """Publish the files of a job that was planned on a table; returns the snapshot, None if
+        nothing changed.
+        """
+
+
+@dataclass(frozen=True)
+class ByCommit:
+    """The newest state of a table, which each call changes by a commit of its own."""
+
+    session: Session
+    load: Callable[[], Table]
+
+    def publish(
+        self, table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]
+    ) -> int | None:
+        """Publish the files, then compact if it is due."""
+        newest = open_handle(table.handle, self.session.options, latest=True)
+        published = jobs.publish(newest, spec, messages)
+        if published is not None:
+            calls.after_write(self.session, table, messages)
+        return published
 
 
 def written(
-    session: Session,
-    load: Load,
+    to: Destination,
     rows: Incoming,
     *,
     mode: str = "append",
@@ -41,17 +75,31 @@ def written(
     options: Mapping[str, str],
     only_new: bool = False,
 ) -> int | None:
-    """Write the rows in one commit; returns its snapshot, None if nothing changed. `load` gives the
-    table as it is now, `options` are those of the write. With `only_new` rows of stored keys are
-    left out. On an error nothing is left behind.
+    """Write the rows by one job; returns its snapshot, None if nothing changed. `options` are those
+    of the write. With `only_new` rows of stored keys are left out. On an error nothing is left
+    behind.
     """
-    with session.working():
-        table, rows, spec = _planned(load, rows, mode, filters, options, only_new)
-        return committed(session, table, spec, rows.batches)
+    with to.session.working():
+        table, rows, spec = _planned(to, rows, mode, filters, options, only_new)
+        return committed(to, table, spec, rows.batches)
+
+
+def truncated(to: Destination, options: Mapping[str, str]) -> int | None:
+    """Remove all rows; returns the snapshot, None if there were none."""
+    with to.session.working():
+        table, spec = _emptying(to, options)
+        return committed(to, table, spec, iter(()))
+
+
+@replanned
+def _emptying(to: Destination, options: Mapping[str, str]) -> tuple[Table, WriteSpec]:
+    table = to.load()
+    names = table.layout.arrow_schema.names
+    return table, jobs.plan_job(table, names, options=options, mode="overwrite")
 
 
 def committed(
-    session: Session,
+    to: Destination,
     table: Table,
     spec: WriteSpec,
     batches: Iterator[pa.RecordBatch],
@@ -61,21 +109,17 @@ def committed(
     asked at the end for the job with what its snapshot tells of it.
     """
     plans = jobs.task_lookups(table, spec)
-    messages = _messages(session, spec, batches, plans)
+    messages = _messages(to.session, spec, batches, plans)
     try:
-        newest = open_handle(table.handle, session.options, latest=True)
-        published = jobs.publish(newest, told(spec), messages)
+        return to.publish(table, told(spec), messages)
     except BaseException:
         jobs.abandon(table, spec, messages)
         raise
-    if published is not None:
-        calls.after_write(session, table, messages)
-    return published
 
 
 @replanned
 def _planned(
-    load: Load,
+    to: Destination,
     rows: Incoming,
     mode: str,
     filters: Sequence[Predicate],
@@ -85,7 +129,7 @@ def _planned(
     """The job. In a table that folds column by column it names the columns of the rows; elsewhere,
     and in new rows, the others get their DEFAULTs.
     """
-    table, seen = load(), None
+    table, seen = to.load(), None
     check_ids_left(table.layout, target_text(rows.own))
     if folds_columns(table.layout) and rows.columns and not only_new:
         seen = target_text(rows.own)

@@ -90,7 +90,7 @@ def before_commit(
     options = table.options
     if not options.expires_partitions:
         return messages, False
-    kept, home = _admitted(table, spec, messages), table.layout.home
+    kept, home = admitted(table, spec, messages), table.layout.home
     if options.write_only:
         return kept, False
     checked, seconds = _CHECKED.get(home), time.monotonic()
@@ -112,7 +112,7 @@ def expire_due(table: Table) -> None:
         print(f"keyfold: partitions of table {name} did not expire: {error}", file=sys.stderr)
 
 
-def _admitted(
+def admitted(
     table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]
 ) -> Sequence[CommitMessage]:
     """The messages without those of partitions that are too old, if the table drops these. Raises
@@ -121,7 +121,7 @@ def _admitted(
     options = table.options
     effect = options.old_writes or ("refuse" if options.auto_partitions else "accept")
     is_delete = spec.changes is not None and not spec.changes.is_unique
-    if effect == "accept" or is_delete:
+    if effect == "accept" or is_delete or not options.expires_partitions:
         return messages
     why = out_of_date(table.layout, options, now())
     kept = [message for message in messages if why(message.partition.values) is None]

@@ -7,7 +7,6 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.lookup.of_tasks import TaskLookups
@@ -195,14 +194,20 @@ def sequence_of_job(highest: int) -> int:
     return max(highest + 1, start) + random.SystemRandom().randrange(commit.RANDOM_NUMBERS)
 
 
-def publish(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) -> int | None:
+def publish(
+    table: Table,
+    spec: WriteSpec,
+    messages: Sequence[CommitMessage],
+    takes: commit.Replaced | None = None,
+) -> int | None:
     """Publish the job's files as one snapshot; returns its id, None if nothing changed. Files of an
-    epoch that the table has already are gone then.
+    epoch that the table has already are gone then. An overwrite may be given the partitions that it
+    `takes` away, if its mode and filters don't tell.
 
     After an error the caller abandons the job; files that this commit made instead are gone. So
     are files of partitions that are too old, if the table drops what is written there.
     """
-    given, once = messages, _committing(table, spec, messages)
+    given, once = messages, _committing(table, spec, takes or replaced(spec, messages))
     messages, looks = before_commit(table, spec, messages)
     made = messages
     try:
@@ -240,19 +245,15 @@ def _again(
 
 
 def _committing(
-    table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]
+    table: Table, spec: WriteSpec, takes: commit.Partitions | None
 ) -> Callable[[WriteSpec, Sequence[CommitMessage]], int | Late | UnseenKeys | None]:
-    """The commit of files of a job, as it is planned. Raises NotSupportedError if what it replaces
-    is not all that it has to.
-    """
-    if spec.mode == "append":
-        shares = SharedKeys(table)
+    """The commit of files of a job, as it is planned. An overwrite takes partitions away."""
+    shares = SharedKeys(table)
+    if takes is None:
         return lambda spec, messages: commit.append(table, spec, messages, shares)
-    takes = _replaced(table.layout, spec)
-    if callable(takes):
-        _check_whole(spec, messages, takes)
     return lambda spec, messages: with_changelog(
-        table, partial(commit.overwrite, table, spec, messages, takes)
+        table,
+        lambda changelog: commit.overwrite(table, spec, messages, takes, changelog, shares),
     )
 
 
@@ -273,11 +274,19 @@ def delete_partitions(table: Table, filters: Sequence[Predicate]) -> int | None:
     return truncated(table, takes if filters else "all")
 
 
-def _replaced(layout: TableLayout, spec: WriteSpec) -> commit.Partitions:
-    """The partitions an overwrite replaces."""
+def replaced(spec: WriteSpec, messages: Sequence[CommitMessage]) -> commit.Partitions | None:
+    """The partitions an overwrite replaces; None for other jobs. Raises NotSupportedError if what
+    it replaces is not all that it has to.
+    """
+    if spec.mode == "append":
+        return None
     if spec.mode == "overwrite_dynamic":
         return "dynamic"
-    return _replaced_by(layout, spec.filters) if spec.filters else "all"
+    if not spec.filters:
+        return "all"
+    takes = _replaced_by(spec.layout, spec.filters)
+    _check_whole(spec, messages, takes)
+    return takes
 
 
 def _replaced_by(layout: TableLayout, filters: Sequence[Predicate]) -> commit.Replaced:

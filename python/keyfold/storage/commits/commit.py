@@ -111,14 +111,17 @@ def append(
     Raises ConflictError if a job that the statement has not seen wrote keys that it changes;
     `shares` says whether two files have keys in common.
     """
-    changes = spec.changes if spec.changes is not None and spec.changes.reads is not None else None
-    change = Change(spec.job, APPEND, messages, planned=spec.snapshot, epoch=spec.epoch)
-    statement = None if spec.changes is None else spec.changes.statement
-    change = replace(change, changes=changes, shares=shares, statement=statement)
-    change = replace(change, stored=spec.stored)
-    found = _commit(table, change)
+    found = _commit(table, _of_job(Change(spec.job, APPEND, messages), spec, shares))
     assert not isinstance(found, NeedsChangelog)
     return found
+
+
+def _of_job(change: Change, spec: WriteSpec, shares: Shares) -> Change:
+    """The change with what its job knows: what it was planned on, has read and looked up."""
+    made, statement = spec.changes, None if spec.changes is None else spec.changes.statement
+    changes = made if made is not None and made.reads is not None else None
+    change = replace(change, planned=spec.snapshot, epoch=spec.epoch, stored=spec.stored)
+    return replace(change, changes=changes, shares=shares, statement=statement)
 
 
 def overwrite(
@@ -127,18 +130,19 @@ def overwrite(
     messages: Sequence[CommitMessage],
     partitions: Partitions,
     changelog: Changelog | None = None,
+    shares: Shares = lambda _one, _other: True,
 ) -> Answer:
     """Replace the files of `partitions` by ours; None if nothing changes, or the table has the
     job's epoch already. Late as for `append`, by files in partitions that are not replaced, and
     UnseenKeys. NeedsChangelog if the changelog, if one is given, is not that of the files which
-    come and go.
+    come and go. Raises ConflictError as `append`, and if a job that has read the table has not seen
+    files that it replaces.
 
     `partitions` is `all`; `dynamic` (those our files are in); or a function of the partition's
     values.
     """
     change = _overwriting(spec.job, messages, partitions, changelog)
-    change = replace(change, planned=spec.snapshot, epoch=spec.epoch, stored=spec.stored)
-    return _commit(table, change)
+    return _commit(table, _of_job(change, spec, shares))
 
 
 def truncate(
@@ -170,7 +174,7 @@ def _overwriting(
     partitions: Partitions,
     changelog: Changelog | None,
 ) -> Change:
-    takes = _replaced_by(messages, partitions)
+    takes = replaced_by(messages, partitions)
     change = Change(job, OVERWRITE, messages, lambda f: takes(f.partition), partitions=takes)
     return replace(change, changelog=changelog)
 
@@ -298,7 +302,8 @@ def _plan(
     totals = looked.totals(change.messages) if change.replaced is None else totals_of(kept)
     check_buckets(table, change.messages, totals)
     if change.changes is not None and base is not None:
-        check_unseen(table, change.messages, change.changes, base, change.shares)
+        takes = change.partitions
+        check_unseen(table, change.messages, change.changes, base, change.shares, takes)
     if change.stored is not None and base is not None and change.messages:
         seen = has_seen_keys(table, change.stored, base)
         if not seen:
@@ -361,7 +366,7 @@ def _records(
     return deleted, ours
 
 
-def _replaced_by(messages: Sequence[CommitMessage], partitions: Partitions) -> Replaced:
+def replaced_by(messages: Sequence[CommitMessage], partitions: Partitions) -> Replaced:
     """A function: whether a partition's files are taken away. With `all` they are. With `dynamic`
     they are if the messages have files in the partition. A function is returned as it is.
     """

@@ -250,10 +250,11 @@ def check_unseen(
     changes: RowChanges,
     base: Snapshot,
     shares: Shares,
+    takes: Callable[[Partition], bool] | None,
 ) -> None:
     """Raises ConflictError if a snapshot after the one that `changes` read, up to `base`, changed
-    rows of keys that the files of the messages have, or if that is no longer known. `shares` says
-    whether two files have a key in common.
+    rows of keys that the files of the messages have, or of partitions that it `takes` away, or if
+    that is no longer known. `shares` says whether two files have a key in common.
     """
     assert changes.reads is not None
     _check_rolled_back(table, changes, base)
@@ -265,7 +266,8 @@ def check_unseen(
         if snapshot.commit_kind == COMPACT:
             continue
         for theirs in _changed(table, snapshot):
-            if ours and table.options.is_serializable:
+            is_whole = table.options.is_serializable and bool(ours or takes)
+            if is_whole or (takes is not None and takes(theirs.partition)):
                 raise _conflict(table, f"snapshot {snapshot_id} changed rows")
             beside = ours.get((theirs.partition, theirs.bucket), ())
             if any(_share(table, file, theirs, snapshot, shares) for file in beside):

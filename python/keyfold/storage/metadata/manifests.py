@@ -45,11 +45,14 @@ CACHE: Cache[ManifestColumns] = Cache(KEPT_BYTES, lambda columns: columns.memory
 
 @dataclass(frozen=True)
 class Manifests:
-    """The manifest folder of the table at `location`."""
+    """The manifest folder of the table at `location`. The names of files that are written are
+    added to `written`, if it is given.
+    """
 
     files: Files
     location: str
     shapes: RowShapes
+    written: list[str] | None = None
 
     def path(self, name: str) -> str:
         """The path of a manifest or manifest list."""
@@ -168,8 +171,13 @@ class Manifests:
     def write_list(self, name: str, records: Sequence[Record]) -> int:
         """Write a manifest list; returns its size in bytes."""
         data = _encode(_LIST_SCHEMA, records)
-        self.files.write(self.path(name), data)
+        self._write(name, data)
         return len(data)
+
+    def _write(self, name: str, data: bytes) -> None:
+        if self.written is not None:
+            self.written.append(name)
+        self.files.write(self.path(name), data)
 
     def write(self, records: Sequence[Record], schema_id: int) -> list[Record]:
         """Write entries as one or more manifests; returns their records for a manifest list."""
@@ -180,7 +188,7 @@ class Manifests:
     def _write_one(self, records: Sequence[Record], schema_id: int) -> Record:
         name = f"manifest-{uuid.uuid4()}-0"
         data = _encode(_ENTRY_SCHEMA, records)
-        self.files.write(self.path(name), data)
+        self._write(name, data)
         CACHE.put(self.path(name), columns_of(self.path(name), opened(data), self.shapes))
         return _list_record(name, len(data), records, schema_id, self.shapes.partition)
 

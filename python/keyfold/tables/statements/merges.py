@@ -10,13 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.tables import writes
 from keyfold.tables.rows.conversions.unfit import matched
-from keyfold.tables.session import Session
 from keyfold.tables.statements.expressions import SOURCE, TARGET, AssignedValues, side_by_side
 from keyfold.tables.statements.matches import Matches
 from keyfold.tables.statements.sources import source
 from keyfold.tables.statements.statement import ChangeStatement, Flags, planned
+from keyfold.tables.writes import Destination, defaults
 from keyfold.wire.layout import TableLayout
 
 MERGING = "merging into"
@@ -38,8 +37,7 @@ class Clause:
 
 
 def merged(
-    session: Session,
-    load: writes.Load,
+    to: Destination,
     data: Any,
     on: Sequence[str] | Mapping[str, str] | None,
     clauses: Sequence[Clause],
@@ -57,8 +55,8 @@ def merged(
             rows.append(source(values, data))
         return MergeStatement.of(values, rows[0], on, clauses)
 
-    with session.working():
-        statement = planned(session, load, "MERGE", options, lambda layout: made(layout).assigned())
+    with to.session.working():
+        statement = planned(to, "MERGE", options, lambda layout: made(layout).assigned())
         return statement.committed(made(statement.layout).records(statement))
 
 
@@ -186,8 +184,8 @@ class MergeStatement:
         if clause.action == UPDATE:
             yield from statement.updated(rows, new)
         else:
-            defaults = writes.defaults(self.values.layout, new)
-            others = {name: pa.repeat(one, rows.num_rows) for name, one in defaults.items()}
+            left = defaults(self.values.layout, new)
+            others = {name: pa.repeat(one, rows.num_rows) for name, one in left.items()}
             yield statement.inserted(rows.num_rows, {**new, **others})
 
 

@@ -17,11 +17,10 @@ from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER
 from keyfold.read.provenance import stored_sequences
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table
-from keyfold.tables import writes
 from keyfold.tables.rows import keys
 from keyfold.tables.scan import Scan
-from keyfold.tables.session import Session
 from keyfold.tables.where.condition import Condition, Where
+from keyfold.tables.writes import Destination, committed
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import KIND, WriteSpec
 from keyfold.write import jobs
@@ -39,7 +38,7 @@ class ChangeStatement:
     """
 
     command: str
-    session: Session
+    to: Destination
     table: Table
     spec: WriteSpec
     stored: Mapping[str, str]
@@ -58,15 +57,15 @@ class ChangeStatement:
         """The rows of keys, which are in the form of `keys_of`; those that are not there are left
         out.
         """
-        warm = self.session.lookups.of(self.table, self.read)
+        warm = self.to.session.lookups.of(self.table, self.read)
         for some in keys.rounds(asked):
-            is_there, rows = warm.look_up(some, self.session.spread(some.num_rows))
+            is_there, rows = warm.look_up(some, self.to.session.spread(some.num_rows))
             yield rows.filter(is_there)
 
     def scanned(self, where: Where = None) -> Iterator[pa.RecordBatch]:
         """The rows that satisfy a condition."""
         condition = Condition.of(self.layout, where)
-        return Scan(self.session, self.table, self.read, condition).to_batches()
+        return Scan(self.to.session, self.table, self.read, condition).to_batches()
 
     def no_rows(self) -> pa.RecordBatch:
         """Rows of `read`, of which there are none."""
@@ -117,7 +116,7 @@ class ChangeStatement:
 
     def committed(self, records: Iterator[pa.RecordBatch]) -> int | None:
         """Write the records and publish them; returns the snapshot, None if nothing changed."""
-        return writes.committed(self.session, self.table, self.spec, records, self._told)
+        return committed(self.to, self.table, self.spec, records, self._told)
 
     def _told(self, spec: WriteSpec) -> WriteSpec:
         """The job, which tells what was changed in `t$snapshots`; a row that moved is one."""
@@ -137,8 +136,7 @@ class ChangeStatement:
 
 @replanned
 def planned(
-    session: Session,
-    load: writes.Load,
+    to: Destination,
     command: str,
     options: Mapping[str, str],
     assigned: Callable[[TableLayout], Sequence[str] | None] = lambda _layout: None,
@@ -147,14 +145,14 @@ def planned(
     if there are none. Raises TableError or NotSupportedError if the table can't be read or written,
     or takes no deletes.
     """
-    table = load()
+    table = to.load()
     table.check_readable()
     layout, stored = table.layout, stored_sequences(table.layout)
     names, sequences = assigned(layout), tuple(stored.values())
     changes = jobs.RowChangeJob(command, table.snapshot_id or 0, names, sequences)
     columns = layout.primary_key if command == "DELETE" else layout.arrow_schema.names
     spec = jobs.plan_job(table, columns, options=options, changes=changes)
-    return ChangeStatement(command, session, table, spec, stored)
+    return ChangeStatement(command, to, table, spec, stored)
 
 
 def _alike(one: pa.Array, other: pa.Array) -> Flags:

@@ -7,19 +7,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.tables import writes
-from keyfold.tables.session import Session
 from keyfold.tables.statements.expressions import AssignedValues
 from keyfold.tables.statements.statement import planned
 from keyfold.tables.where.condition import Where
+from keyfold.tables.writes import Destination
 from keyfold.wire.layout import TableLayout
 
 UPDATING = "updating"
 
 
 def by_condition(
-    session: Session,
-    load: writes.Load,
+    to: Destination,
     where: Where,
     values: Mapping[str, Any],
     options: Mapping[str, str],
@@ -34,8 +32,8 @@ def by_condition(
             raise found.refused("no column is assigned")
         return tuple(found.columns(values))
 
-    with session.working():
-        statement = planned(session, load, "UPDATE", options, assigned)
+    with to.session.working():
+        statement = planned(to, "UPDATE", options, assigned)
         made = AssignedValues(statement.layout, UPDATING)
         new = made.columns(values)
         none = statement.no_rows()

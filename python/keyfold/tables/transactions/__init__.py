@@ -1,0 +1,1 @@
+"""Several calls of one table in one commit."""

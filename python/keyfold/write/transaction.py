@@ -1,0 +1,142 @@
+"""A transaction: jobs of one table that see each other's rows, and one commit of all of them.
+
+Each job is planned on, and committed to, snapshots that only the transaction sees (`Staged`). So
+rules, look-ups and numbers are those of jobs that commit one after another: a later job has greater
+sequence numbers, and its rows win. What is published at the end are the files that are left.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+
+from keyfold.errors import NotSupportedError
+from keyfold.options.declared import TableOptions
+from keyfold.storage.commits import commit
+from keyfold.storage.commits.answers import Answer
+from keyfold.storage.commits.commit import Replaced
+from keyfold.storage.commits.epochs import epochs_of, is_committed
+from keyfold.storage.metadata.staged import Staged
+from keyfold.storage.table import Table
+from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
+from keyfold.write import jobs
+from keyfold.write.expired_partitions import admitted
+from keyfold.write.job import Job
+from keyfold.write.keys.stored_keys import stored_keys
+
+
+class TransactionJob:
+    """The jobs of a transaction that began on `table`. `reads` says whether it has read rows: then
+    what it writes may depend on them, and other jobs must not have changed them since.
+    """
+
+    def __init__(self, table: Table, epoch: Epoch | None) -> None:
+        table.check_writable()
+        _check_order(table)
+        base = table.snapshots.latest() if table.snapshot_id is not None else None
+        self.is_repeated = epoch is not None and is_committed(table, epochs_of(table, base), epoch)
+        self.table = replace(table, snapshot_id=None if base is None else base.id)
+        self.reads = False
+        self._read_job = None if base is None else base.commit_user
+        self._epoch = epoch
+        self._staged = Staged(table.layout.name, self.table.snapshot_id)
+        self._messages: list[CommitMessage] = []
+        self._gone: list[CommitMessage] = []  # files that a later job took away
+        self._takes: list[Replaced] = []
+        self._jobs = 0
+
+    def now(self) -> Table:
+        """The table with all that has been staged. Raises TableError after the end."""
+        self._staged.check_open()
+        return replace(self.table, snapshot_id=self._staged.latest_id, staged=self._staged)
+
+    def stage(self, spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
+        """Take over the files of a job that was planned on `now`."""
+        if spec.changes is not None and spec.changes.reads is not None:
+            self.reads = True
+        given, messages = messages, admitted(self.now(), spec, messages)
+        found = jobs.replaced(spec, messages)
+        if found is None:
+            staged: Answer = commit.append(self.now(), spec, messages)
+        else:
+            staged = self._overwritten(spec, messages, found)
+        self._jobs += staged is not None
+        self._messages += messages
+        self._gone += [one for one in given if one not in messages]
+
+    def _overwritten(
+        self, spec: WriteSpec, messages: Sequence[CommitMessage], partitions: commit.Partitions
+    ) -> Answer:
+        staged = commit.overwrite(self.now(), spec, messages, partitions)
+        takes = commit.replaced_by(messages, partitions)
+        self._takes.append(takes)  # also if it has found no rows: others may write some
+        self._gone += [one for one in self._messages if takes(one.partition.values)]
+        self._messages = [one for one in self._messages if not takes(one.partition.values)]
+        return staged
+
+    def publish(self, newest: Table) -> int | None:
+        """Publish all of it as one snapshot, on the newest one of the table; returns its id, None
+        if nothing changed or the table has the epoch. Raises ConflictError, and nothing has
+        changed, if the transaction has read rows and other jobs changed some that it writes.
+        """
+        takes = self._taken if self._takes else None
+        spec, messages = self._spec(), self._messages
+        if takes is not None:  # the commit writes the changelog of an overwrite
+            self._gone += [replace(one, files=()) for one in messages]
+            messages = [replace(one, changelog=()) for one in messages]
+        self._messages = []
+        try:
+            return jobs.publish(newest, spec, messages, takes)
+        except BaseException:
+            jobs.abandon(newest, spec, messages)
+            raise
+
+    def end(self) -> None:
+        """Remove all files that were not published. What was read in it is not read any more."""
+        self._staged.is_over = True
+        Job(self.table.layout, [*self._messages, *self._gone]).remove()
+        self.table.manifests.remove(self._staged.manifests)
+
+    @property
+    def messages(self) -> Sequence[CommitMessage]:
+        """The files that it adds to the table."""
+        return tuple(self._messages)
+
+    def _taken(self, partition: tuple[object, ...]) -> bool:
+        return any(takes(partition) for takes in self._takes)
+
+    def _spec(self) -> WriteSpec:
+        """The job of all of it."""
+        base = self.table.snapshot_id
+        told = json.dumps({"command": "TRANSACTION", "calls": self._jobs})
+        changes = RowChanges(
+            (base or 0) if self.reads else None,
+            is_unique=False,  # old partitions were looked for when files were staged
+            read_job=self._read_job,
+            statement=told,
+        )
+        return WriteSpec(
+            layout=self.table.layout,
+            columns=tuple(self.table.layout.arrow_schema.names),
+            ordinal=False,
+            sequence=0,  # its files have numbers
+            job=str(uuid.uuid4()),
+            mode="overwrite" if self._takes else "append",
+            snapshot=base,
+            epoch=self._epoch,
+            changes=changes,
+            stored=stored_keys(self.table, None, only_new=False),
+        )
+
+
+def _check_order(table: Table) -> None:
+    """Raises NotSupportedError if rows of one snapshot have no order in the table."""
+    if table.options.snapshot_ordering:
+        option = TableOptions.snapshot_ordering.name
+        raise NotSupportedError(
+            f"transaction of table {table.layout.name}: with {option} = true rows are ordered by "
+            "their snapshots, and all rows of a transaction are in one: write them by one call, or "
+            f"by calls of their own, or set {option} = false in a new table"
+        )
