@@ -13,6 +13,7 @@ from keyfold import errors
 from keyfold.tables.change_scan import Changes
 from keyfold.tables.statements.builder import Merge
 from keyfold.tables.time_travel import Branches, Tags
+from keyfold.tables.transactions.transaction import Transaction
 
 FUNCTIONS = (
     ("keyfold.connect", keyfold.connect),
@@ -26,7 +27,10 @@ FUNCTIONS = (
     ("keyfold.catch_errors", keyfold.catch_errors),
     ("keyfold.jar_path", keyfold.jar_path),
 )
-CLASSES = (keyfold.Catalog, keyfold.Table, keyfold.Scan, Merge, Changes, Tags, Branches)
+CLASSES = (
+    *(keyfold.Catalog, keyfold.Table, Transaction, keyfold.Scan),
+    *(Merge, Changes, Tags, Branches),
+)
 _HEAD = re.compile(r"(Args|Returns|Raises|Yields):")
 _ENTRY = re.compile(r"(\*{0,2}\w+(?:, \w+)*): ?(.*)")
 _WIDTH = 88

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import keyfold
 from keyfold.storage.maintenance.retained import metadata
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Compact, Write
@@ -59,6 +60,13 @@ def delete(folder: str) -> None:
     jobs.deleted(folder, 1)
 
 
+def transaction(folder: str) -> None:
+    table = keyfold.connect(folder, catalog="test", threads=1).table("t")
+    with table.transaction(token=("killed", 1)) as t:
+        t.upsert([{"k": 2, "v": 20}])
+        t.update("k = 1", {"v": 7})
+
+
 def compaction(folder: str) -> None:
     assert set(jobs.compacted(folder)) <= {"committed"}
 
@@ -91,6 +99,7 @@ AFTER: dict[Callable[[str], None], State] = {
     insert: (("k", "v"), {1: 2, 2: 24, 3: 30}),
     overwrite: (("k", "v"), {7: 70}),
     delete: (("k", "v"), {2: 4}),
+    transaction: (("k", "v"), {1: 7, 2: 24}),
     compaction: (("k", "v"), ROWS),
     expiry: (("k", "v"), ROWS),
     alter: (("k", "v", "w"), ROWS),
@@ -103,7 +112,7 @@ AFTER: dict[Callable[[str], None], State] = {
 def test_a_job_killed_at_any_step(tmp_path: Path, job: Callable[[str], None]) -> None:
     before: State = None if job is create else (("k", "v"), ROWS)
     seen = []
-    for step in range(MOST_STEPS):
+    for step in range(0, MOST_STEPS, 3 if job is transaction else 1):
         folder = tmp_path / str(step)
         if job is create:
             folder.mkdir()

@@ -25,7 +25,7 @@ from keyfold.storage.metadata.live_files import Asked, LiveFiles
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.snapshot_files import live_of_snapshot, live_where, number_above
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
-from keyfold.storage.metadata.staged import Staged, StagedSnapshots
+from keyfold.storage.metadata.staged import StagedSnapshots, StagedState
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.rest_client import publisher as rest_publisher
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
@@ -56,7 +56,7 @@ class Table:
     publisher: Callable[[Any], bool] | None = field(default=None, compare=False, repr=False)
     is_past: bool = False  # it was asked for as it was at `snapshot_id`, and is only read
     tag: str = ""  # the tag that keeps this snapshot
-    staged: Staged | None = field(default=None, compare=False, repr=False)  # of a transaction
+    staged: StagedState | None = field(default=None, compare=False, repr=False)  # of a transaction
 
     @cached_property
     def shapes(self) -> RowShapes:

@@ -13,13 +13,13 @@ from keyfold.procedures.compact import COMPACT
 from keyfold.procedures.expiry import EXPIRE_SNAPSHOTS
 from keyfold.procedures.rescale import RESCALE
 from keyfold.tables import calls
-from keyfold.tables.changing import Changing
 from keyfold.tables.doors import doors
 from keyfold.tables.where.condition import Where, partition_filters
+from keyfold.tables.writable import Writable
 
 
 @doors(lambda table: f"table {table.name}")
-class Upkeep(Changing):
+class Upkeep(Writable):
     """A table by its name or path, and what keeps it in order."""
 
     def compact(

@@ -1,8 +1,9 @@
 """A transaction: jobs of one table that see each other's rows, and one commit of all of them.
 
-Each job is planned on, and committed to, snapshots that only the transaction sees (`Staged`). So
-rules, look-ups and numbers are those of jobs that commit one after another: a later job has greater
-sequence numbers, and its rows win. What is published at the end are the files that are left.
+Each job is planned on, and committed to, snapshots that only the transaction sees
+(`StagedState`). So rules, look-ups and numbers are those of jobs that commit one after another: a
+later job has greater sequence numbers, and its rows win. What is published at the end are the files
+that are left.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from keyfold.storage.commits import commit
 from keyfold.storage.commits.answers import Answer
 from keyfold.storage.commits.commit import Replaced
 from keyfold.storage.commits.epochs import epochs_of, is_committed
-from keyfold.storage.metadata.staged import Staged
+from keyfold.storage.metadata.staged import StagedState
 from keyfold.storage.table import Table
 from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
 from keyfold.write import jobs
@@ -41,7 +42,7 @@ class TransactionJob:
         self.reads = False
         self._read_job = None if base is None else base.commit_user
         self._epoch = epoch
-        self._staged = Staged(table.layout.name, self.table.snapshot_id)
+        self._staged = StagedState(table.layout.name, self.table.snapshot_id)
         self._messages: list[CommitMessage] = []
         self._gone: list[CommitMessage] = []  # files that a later job took away
         self._takes: list[Replaced] = []

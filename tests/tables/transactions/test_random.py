@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import keyfold
@@ -124,7 +124,7 @@ def changes(t: Table, after: int) -> list[tuple[Any, ...]]:
     return sorted(kept, key=repr)
 
 
-@settings(max_examples=12, phases=[Phase.generate])
+@settings(max_examples=12)
 @given(
     st.sampled_from(sorted(ENGINES)),
     st.lists(st.tuples(st.lists(CALLS, min_size=1, max_size=4), st.booleans()), max_size=3),

@@ -12,7 +12,7 @@ from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 
 
 @dataclass
-class Staged:
+class StagedState:
     """The snapshots of a transaction on table `name`, above the table's own one `base`, None
     without data. `manifests` are the names of their manifests and manifest lists.
     """
@@ -45,7 +45,7 @@ class Staged:
 class StagedSnapshots(Snapshots):
     """The snapshots of a table up to those of a transaction."""
 
-    staged: Staged = field(default_factory=lambda: Staged("", None), compare=False)
+    staged: StagedState = field(default_factory=lambda: StagedState("", None), compare=False)
 
     def latest_id(self) -> int | None:
         self.staged.check_open()

@@ -14,13 +14,13 @@ from keyfold.storage.table import Table as Loaded
 from keyfold.storage.table import open_handle
 from keyfold.tables import calls
 from keyfold.tables.by_key import Answer
-from keyfold.tables.changing import Changing
 from keyfold.tables.column_definitions import selected
 from keyfold.tables.doors import as_store_errors, doors
 from keyfold.tables.scan import Scan, scan
 from keyfold.tables.session import Session
 from keyfold.tables.transactions import opened
 from keyfold.tables.where.condition import Where
+from keyfold.tables.writable import Writable
 from keyfold.tables.writes import Destination
 from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write.jobs import epoch_of
@@ -45,7 +45,7 @@ class _Staging:
 
 
 @doors(lambda transaction: f"transaction of table {transaction.name}")
-class Transaction(Changing):
+class Transaction(Writable):
     """A table within a transaction, `with table.transaction() as t:`. Its methods change and read
     the rows as those of a table do, and see what the transaction has written. All of it is
     committed at the end of the block, as one snapshot, or none of it if the block raises an error.

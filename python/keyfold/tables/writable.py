@@ -18,7 +18,7 @@ from keyfold.tables.where.condition import Where, partition_filters
 
 
 @doors(lambda table: f"table {table.name}")
-class Changing(ByKey):
+class Writable(ByKey):
     """A table by its name or path, and what changes its rows."""
 
     def upsert(
