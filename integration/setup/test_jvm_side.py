@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 
 from integration.planning.plans import plan_of
 from integration.sessions import conf
+from keyfold.errors import EnvironmentMismatchError
+from keyfold.setup import doctor
 
 PARSER = "org.apache.spark.sql.catalyst.parser.ParserInterface"
 
@@ -57,6 +59,19 @@ def write_of(spark: SparkSession, name: str) -> Any:
     schema = spark.table(name)._jdf.schema()
     info = classes.LogicalWriteInfoImpl("query", schema, options, none, none)
     return relation.table().newWriteBuilder(info).build().toBatch()
+
+
+def test_a_spark_that_was_not_tried_is_told(jvm: Any) -> None:
+    """The older ones are refused, and the newer get a warning; as `doctor` has it."""
+    versions = jvm.keyfold.spark.SparkVersions
+    for tried in ("4.2.1", "4.2.1-vendor.2", "4.3.0"):
+        assert not versions.warning(tried).isDefined()
+    told = f"keyfold is for {doctor.SPARK}, and this is Spark "
+    for newer in ("4.4.0-SNAPSHOT", "5.0.0"):
+        assert versions.warning(newer).get().startswith(f"{told}{newer}, with which it was not")
+    for older in ("4.1.4", "4.2.0", "3.5.9"):
+        with pytest.raises(EnvironmentMismatchError, match=f"{told}{older}: install pyspark"):
+            versions.warning(older)
 
 
 def test_an_interrupted_thread_aborts_its_write(

@@ -213,6 +213,15 @@ def test_doctor_finds_nothing_wrong_here() -> None:
     assert JAR in done.stdout
 
 
+def test_doctor_knows_the_versions_of_spark() -> None:
+    wrong = [v for v in ("4.1.4", "4.2.0", "4.2.1", "4.3.0", "4.4.0") if doctor.spark(v).remedy]
+    assert wrong == ["4.1.4", "4.2.0", "4.4.0"]
+    assert doctor.spark("4.1.4").remedy == "keyfold's jar is for Spark 4.2.1 to 4.3"
+    pins = Path(__file__).parents[2].joinpath("pyproject.toml").read_text(encoding="utf-8")
+    major, minor = doctor.LAST
+    assert f'spark = ["pyspark>={".".join(map(str, doctor.FIRST))},<{major}.{minor + 1}"' in pins
+
+
 def test_doctor_holds_workers_against_the_machine() -> None:
     fits, tight = doctor.memory(8, 4 << 30), doctor.memory(9, 4 << 30)
     assert (fits.remedy, fits.found[:17]) == (None, "4.0 GiB, 8 cores;")

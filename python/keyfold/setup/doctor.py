@@ -17,6 +17,8 @@ from keyfold.wire.version import package_version
 
 PACKAGES = ("pyarrow", "numba", "numpy", "pyroaring", "datasketches", "obstore", "fastavro")
 JAVA = 17
+FIRST, LAST = (4, 2, 1), (4, 3)  # of Spark, as SparkVersions.scala has them
+SPARK = f"Spark {'.'.join(map(str, FIRST))} to {'.'.join(map(str, LAST))}"
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,15 @@ def pyspark() -> Finding:
     try:
         found = metadata.version("pyspark")
     except metadata.PackageNotFoundError:
-        return Finding("pyspark", "not installed here (fine where the cluster brings Spark 4.2)")
-    wrong = not found.startswith("4.2.")
-    return Finding("pyspark", found, "keyfold's jar is for Spark 4.2" if wrong else None)
+        return Finding("pyspark", f"not installed here (fine where the cluster brings {SPARK})")
+    return spark(found)
+
+
+def spark(found: str) -> Finding:
+    """Whether the jar is for this version of Spark."""
+    numbers = tuple(map(int, re.findall(r"\d+", found)))
+    fits = numbers >= FIRST and numbers[:2] <= LAST
+    return Finding("pyspark", found, None if fits else f"keyfold's jar is for {SPARK}")
 
 
 def java() -> Finding:
@@ -92,7 +100,7 @@ def java() -> Finding:
     said = subprocess.run([path, "-version"], capture_output=True, text=True, check=False).stderr
     version = re.search(r'version "(\d+)', said)
     if version is None or int(version.group(1)) < JAVA:
-        return Finding("java", said.partition("\n")[0], f"Spark 4.2 needs Java {JAVA}")
+        return Finding("java", said.partition("\n")[0], f"Spark needs Java {JAVA}")
     return Finding("java", f"{version.group(1)} at {path}")
 
 
