@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyspark
 from pyspark.sql import SparkSession
 
 import keyfold
@@ -24,6 +25,8 @@ CLASSES = TOP / "build" / "spark.jsa"  # made by `integration.class_archive`
 SHARED = f" -XX:SharedArchiveFile={CLASSES} -Xlog:disable -Xlog:all=error:stderr"
 QUICK_JVM = QUICK + (SHARED if CLASSES.exists() else "")
 LOGGING = f"-Dlog4j2.configurationFile=file:{QUIET}"
+# Delta Lake's jar (gradle.properties) is for one version of Spark, and that is in its name.
+HAS_DELTA = pyspark.__version__.startswith("4.2.")
 TIMED = {"spark.driver.extraJavaOptions": LOGGING}
 # Spark compiles each query, in a quarter of the time of a test that has many small ones.
 INTERPRETED = {

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import keyfold
-from integration import TOP
+from integration import TOP, sessions
 from integration.faults.processes import DEADLINE
 
 Fresh = Callable[[], str]
@@ -95,6 +95,7 @@ def test_each_batch_of_a_stream(spark: SparkSession, fresh_name: Fresh, tmp_path
     assert rows(spark, name) == [(0, 5), (1, 12), (2, 5)]
 
 
+@pytest.mark.skipif(not sessions.HAS_DELTA, reason="Delta Lake's jar is for another Spark")
 def test_a_delta_table_is_a_source(tmp_path: Path) -> None:
     """In a Spark of its own, which has the extensions of both."""
     command = [sys.executable, "-m", "integration.rows.delta_source", str(tmp_path)]

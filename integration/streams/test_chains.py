@@ -6,8 +6,10 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from integration import sessions
 from integration.faults import harness
 from integration.streams.sinks import Source, drained, rows
 
@@ -157,6 +159,7 @@ def test_a_copy_in_parquet(
         assert sorted(map(tuple, found)) == rows(spark, name)
 
 
+@pytest.mark.skipif(not sessions.HAS_DELTA, reason="Delta Lake's jar is for another Spark")
 def test_a_copy_in_delta_lake(tmp_path: Path, seed: int) -> None:
     """Changes applied by MERGE, in a session that has Delta's jars; batches may come twice."""
     for name, turns in harness.run("copied", tmp_path, str(seed)).items():

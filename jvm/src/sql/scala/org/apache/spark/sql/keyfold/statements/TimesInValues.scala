@@ -5,11 +5,12 @@ import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Cast, NamedE
 import org.apache.spark.sql.catalyst.plans.logical.{InsertIntoStatement, LocalRelation, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.keyfold.Ours
-import org.apache.spark.sql.types.{DataType, DateType, StringType, TimestampNTZType, TimestampType}
+import org.apache.spark.sql.types.{DataType, DateType, StringType, TimeType, TimestampNTZType, TimestampType}
 
 /** Driver side: texts of an INSERT … VALUES in columns of DATE and TIMESTAMP, read as CAST reads them: so the documents
-  * of other systems write them, and Spark takes none. Rows of queries stay as they are. Among the resolution rules,
-  * before Spark compares the types.
+  * of other systems write them, and Spark takes none. So are its times, which have 6 digits as they are written, more
+  * than a column may: Spark 4.3 takes none either. Rows of queries stay as they are. Among the resolution rules, before
+  * Spark compares the types.
   */
 object TimesInValues extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
@@ -32,15 +33,16 @@ object TimesInValues extends Rule[LogicalPlan] {
 
   private def read(values: LogicalPlan, targets: Seq[Option[DataType]]): LogicalPlan = values match {
     case rows @ (_: LocalRelation | _: ResolvedInlineTable) =>
-      val made = rows.output.zipWithIndex.map {
-        case (text, at) if text.dataType == StringType =>
-          time(targets, at).fold[NamedExpression](text)(kind => Alias(Cast(text, kind, ansiEnabled = true), text.name)())
-        case (value, _) => value
+      val made = rows.output.zipWithIndex.map { case (value, at) =>
+        targets.lift(at).flatten.filter(isRead(value.dataType, _)).fold[NamedExpression](value)(kind =>
+          Alias(Cast(value, kind, ansiEnabled = true), value.name)())
       }
       if (made == rows.output) rows else Project(made, rows)
     case other => other
   }
 
-  private def time(targets: Seq[Option[DataType]], at: Int): Option[DataType] =
-    targets.lift(at).flatten.filter(Set[DataType](DateType, TimestampType, TimestampNTZType))
+  private def isRead(value: DataType, target: DataType): Boolean = target match {
+    case DateType | TimestampType | TimestampNTZType => value == StringType
+    case _ => target.isInstanceOf[TimeType] && value.isInstanceOf[TimeType] && value != target
+  }
 }
