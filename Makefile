@@ -6,11 +6,15 @@ VERSION := $(shell sed -n 's/^version=//p' gradle.properties)
 JAR := python/keyfold/jars/keyfold-$(VERSION).jar
 BIN := .venv/bin
 IN_ORDER := --dist loadfile --no-loadscope-reorder  # that of conftest.py
+# What `make test` runs on the newest Spark: where a table meets the inside of Spark, in all ways once.
+ON_NEWEST := $(addprefix integration/, conformance/test_documents.py lookups/test_joins.py \
+  statements/test_named_columns.py statements/test_error_classes.py rows/test_rows.py \
+  changes/test_changes_from.py streams/test_sink.py planning/test_pushed_aggregates.py pipelines)
 SHIM := $(shell find jvm -type f) gradle.properties build.gradle
 SOURCES := $(shell find python -name '*.py') pyproject.toml setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-year test test-python test-spark lint jar wheel docs bench bench-smoke bench-kernels lock clean
+.PHONY: help setup demo demo-year test test-python test-spark test-newest lint jar wheel docs bench bench-smoke bench-kernels lock clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -23,7 +27,7 @@ demo: setup  ## fold three months of real flights and check every answer with pl
 demo-year: setup  ## the same with the whole year, and its picture: build/demo.png
 	$(BIN)/python -m integration.demo --chart build/demo.png
 
-test: test-python test-spark  ## all tests: those without a JVM, then those with Spark
+test: test-python test-spark test-newest  ## all tests: without a JVM, with Spark, a part with the newest Spark
 
 test-python: setup build/readers/.installed  ## the tests without a JVM
 	$(BIN)/python -m pytest -n 2 $(IN_ORDER) tests
@@ -31,7 +35,10 @@ test-python: setup build/readers/.installed  ## the tests without a JVM
 test-spark: setup build/readers/.installed build/spark.jsa  ## the tests with Spark, in three sessions
 	$(BIN)/python -m pytest -n 3 $(IN_ORDER) integration
 
-lint: setup  ## ruff, mypy --strict, scalac warnings, the direction of imports, the jar's links
+test-newest: setup build/spark/.installed  ## a part of the tests with the Spark of requirements-spark.lock
+	build/spark/bin/python -m pytest -n 2 $(IN_ORDER) $(ON_NEWEST)
+
+lint: setup build/spark/.installed  ## ruff, mypy --strict, scalac warnings, imports, the jar's links with both Sparks
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict python/keyfold
@@ -59,7 +66,7 @@ bench-kernels: setup  ## rows per second of every aggregate: docs/kernels.md
 	$(BIN)/python -m integration.bench.aggregates
 
 lock:  ## resolve the environments anew: all requirements*.lock but those of build/readers, build/spark
-	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/pip install '.[spark,dev,bench]'
+	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/pip install '.[spark,dev,bench]' 'pyspark==4.2.*'  # what the jar is compiled against
 	build/lock/bin/pip freeze --all --exclude pip --exclude keyfold > requirements-dev.lock
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
 	build/lock/bin/pip install "$$(sed -n 's/^docs = \["\(.*\)"\].*/\1/p' pyproject.toml)"
@@ -91,8 +98,8 @@ build/readers/.installed: requirements-readers.lock
 	build/readers/bin/pip install --quiet --requirement requirements-readers.lock
 	@touch $@
 
-# The other version of Spark, over the packages of .venv: `make lint` checks that the jar links with it
-# where this was made.
+# The newest Spark that the jar runs on, over the packages of .venv, which has the oldest: the jar is
+# compiled against that, and so set-up needs one Spark.
 build/spark/.installed: requirements-spark.lock | .venv/.installed
 	$(PYTHON) -m venv --clear build/spark
 	build/spark/bin/pip install --quiet --no-deps --requirement requirements-spark.lock
