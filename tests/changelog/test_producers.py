@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+import keyfold
+from keyfold.errors import TableError
 from keyfold.wire.layout import TableLayout
 from tests.changelog.changelog_files import Rows, changes_of, changes_since, check_rows, folded
 from tests.compact import harness as compaction
@@ -148,3 +150,26 @@ def test_an_interval_says_when_changes_are_told(tmp_path: Path) -> None:
         now = tables.reload(found)
         every = range(1, (now.snapshot_id or 0) + 1)
         assert [one for n in every for one in changes_of(now, n)] == told
+
+
+@pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
+@pytest.mark.parametrize("left_out", [("-U",), ("-D",), ("-U", "-D")])
+def test_changelogs_leave_out_what_options_say(
+    tmp_path: Path, producer: str, left_out: tuple[str, ...]
+) -> None:
+    names = {"-U": "ignore-update-before", "-D": "ignore-delete"}
+    options = {f"changelog-producer.{names[kind]}": "true" for kind in left_out}
+    catalog = keyfold.connect(tmp_path)
+    table = catalog.create_table(
+        "t", {"k": "INT", "v": "INT"}, ["k"], (), options | {"changelog-producer": producer}
+    )
+    table.upsert([{"k": 1, "v": 1}, {"k": 2, "v": 1}])
+    table.upsert([{"k": 1, "v": 2}])
+    table.delete([{"k": 2}])
+    told = table.changes(1, view="audit_log").to_arrow().to_pylist()
+    expected = [("+I", 1, 1), ("+I", 2, 1), ("-U", 1, 1), ("+U", 1, 2), ("-D", 2, 1)]
+    assert sorted(tuple(row.values())[:3] for row in told) == sorted(
+        row for row in expected if row[0] not in left_out
+    )
+    with pytest.raises(TableError, match=r"ignore-.* = true needs changelog-producer = lookup or"):
+        catalog.create_table("n", {"k": "INT"}, ["k"], (), options)

@@ -56,6 +56,7 @@ def test_defaults() -> None:
         ("sequence.field", "v, s", "sequence_fields", ("v", "s")),
         ("sequence.field.sort-order", "DESCENDING", "sequence_descending", True),
         ("rowkind.field", "s", "rowkind_field", "s"),
+        ("keyfold.rowkind.map", "c=+I,==-d", "rowkind_map", {"c": "+I", "=": "-D"}),
         ("ignore-delete", "TRUE", "ignore_delete", True),
         ("first-row.ignore-delete", "true", "ignore_delete", True),
         ("deduplicate.ignore-delete", "true", "ignore_delete", True),

@@ -79,3 +79,25 @@ def test_wrong_kinds_are_named(tmp_path: Path) -> None:
     first = catalog.create_table("o", {"k": "INT"}, ["k"], (), {"merge-engine": "first-row"})
     with pytest.raises(TableError, match="First row merge engine can not accept DELETE"):
         first.upsert([{"k": 1}], row_kind="-D")
+
+
+def test_other_letters_are_kinds_by_a_map(tmp_path: Path) -> None:
+    catalog = keyfold.connect(tmp_path)
+    letters = {"keyfold.rowkind.map": "c=+I, r = +i, u=+U, d=-D"}
+    columns = {"k": "INT", "v": "INT", "op": "STRING"}
+    table = catalog.create_table("t", columns, ["k"], (), letters | {"rowkind.field": "op"})
+    events = [(1, "c"), (2, "r"), (3, None), (4, "+I"), (5, "c"), (1, "u"), (2, "d"), (4, "-D")]
+    table.upsert([{"k": k, "v": at, "op": op} for at, (k, op) in enumerate(events)])
+    assert sorted((row["k"], row["v"]) for row in table.scan().to_pylist()) == [
+        (1, 5),
+        (3, 2),
+        (5, 4),
+    ]
+    with pytest.raises(TableError, match=r"string 'D' .*Expected one of .*-D, c, r, u, d, as key"):
+        table.upsert([{"k": 1, "op": "D"}])
+    plain = catalog.create_table("p", {"k": "INT"}, ["k"], (), letters)
+    plain.upsert([{"k": 1, "op": "c"}, {"k": 2, "op": None}, {"k": 1, "op": "d"}], row_kind="op")
+    assert plain.scan().to_pylist() == [{"k": 2}]
+    for wrong in ("c", "c=+J", "+I=-D", "c=+I, c=-D", "=+I"):
+        with pytest.raises(TableError, match=r"each with its kind, .I, -U"):
+            catalog.create_table("w", {"k": "INT"}, ["k"], (), {"keyfold.rowkind.map": wrong})

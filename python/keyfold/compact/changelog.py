@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 
 from keyfold.changelog.changed_rows import keys_of
 from keyfold.changelog.compare import changes
-from keyfold.kernels.ops import UPDATE_BEFORE
+from keyfold.kernels.ops import DELETE, UPDATE_BEFORE
 from keyfold.merge.change_images import ChangeImages
 from keyfold.merge.column_results import combine
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.window import rounds
+from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
 from keyfold.read.keyset import KeySet
 from keyfold.read.reader import read
@@ -113,8 +114,9 @@ class _States:
     ) -> Iterator[pa.RecordBatch]:
         ignore, keeps = self._options.changelog_ignored, not self._options.changelog_deduplicates
         for batch in changes(self._scan.layout, before, after, ignore=ignore, keeps_equal=keeps):
-            is_whole = self._options.changelog_image == "full"
-            yield batch if is_whole else _without_before(batch)
+            kept = _without(batch, _left_out(self._options))
+            if kept.num_rows:
+                yield kept
 
     def _new_keys(self) -> Iterator[KeySet]:
         """The keys of the files that are new to the changelog, ascending, KEYS at a time."""
@@ -128,6 +130,15 @@ class _States:
             yield KeySet.of(layout, columns)[0]
 
 
-def _without_before(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch as Fluss logs changes in the image WAL: without the rows before updates."""
-    return batch.filter(pc.not_equal(batch.column(KIND), UPDATE_BEFORE))
+def _left_out(options: TableOptions) -> list[int]:
+    """The kinds that the changelog leaves out; Fluss' image WAL is one without rows before."""
+    drops_before = options.changelog_drops_before or options.changelog_image == "wal"
+    kinds = [UPDATE_BEFORE] if drops_before else []
+    return [*kinds, DELETE] if options.changelog_drops_deletes else kinds
+
+
+def _without(batch: pa.RecordBatch, kinds: list[int]) -> pa.RecordBatch:
+    if not kinds:
+        return batch
+    dropped = pc.is_in(batch.column(KIND), value_set=pa.array(kinds, pa.int8()))
+    return batch.filter(pc.invert(dropped))

@@ -1,6 +1,6 @@
 """Row kinds: +I 0, -U 1, +U 2, -D 3, the byte that Paimon stores in `_VALUE_KIND`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,7 @@ from keyfold.kernels.ops import DELETE, KIND_NAMES, UPDATE_BEFORE
 SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
 
-_EXPECTED = (
-    f"Expected one of {', '.join(KIND_NAMES)}; a CASE in the query makes them of other letters, "
-    "such as Debezium's c, r, u and d"
-)
+_MAP = "keyfold.rowkind.map"  # the option, which is declared above this room
 _TAKES_BACK = UPDATE_BEFORE & DELETE  # the bit that only these two have
 
 Kinds = npt.NDArray[np.int8]
@@ -48,18 +45,35 @@ def of_all(batches: Sequence[pa.RecordBatch]) -> Kinds | None:
     return np.concatenate(filled)
 
 
-def from_text(column: pa.Array, table: str, name: str) -> pa.Array:
-    """The int8 kinds of a column of texts; raises TableError if one is null or unknown."""
+def from_text(column: pa.Array, table: str, name: str, others: Mapping[str, str]) -> pa.Array:
+    """The int8 kinds of a column of texts. `others` are the kinds of other texts; if there are
+    some, a NULL is +I. Raises TableError if a text is unknown, or NULL without others.
+    """
     where = f"table {table}, {name}"
-    if column.null_count:
+    if column.null_count and not others:
         raise TableError(
-            f"{where}: Row kind cannot be null, as where a write leaves the column out. {_EXPECTED}"
+            f"{where}: Row kind cannot be null, as where a write leaves the column out. "
+            f"{_expected(others)}"
         )
-    found = pc.index_in(column, value_set=pa.array(KIND_NAMES, column.type))
-    if found.null_count:
-        bad = column.filter(found.is_null())[0].as_py()
-        raise TableError(f"{where}: Unsupported short string '{bad}' for row kind. {_EXPECTED}")
-    return found.cast(pa.int8())
+    texts = [*KIND_NAMES, *others]
+    found = pc.index_in(column, value_set=pa.array(texts, column.type), skip_nulls=True)
+    unknown = pc.and_(column.is_valid(), found.is_null())
+    if pc.any(unknown).as_py():
+        bad = column.filter(unknown)[0].as_py()
+        raise TableError(
+            f"{where}: Unsupported short string '{bad}' for row kind. {_expected(others)}"
+        )
+    codes = [KIND_NAMES.index(others.get(text, text)) for text in texts]
+    return pa.array(codes, pa.int8()).take(pc.fill_null(found, 0))
+
+
+def _expected(others: Mapping[str, str]) -> str:
+    if others:
+        return f"Expected one of {', '.join((*KIND_NAMES, *others))}, as {_MAP} says"
+    return (
+        f"Expected one of {', '.join(KIND_NAMES)}; {_MAP} names the kinds of other letters, for "
+        "one c=+I, r=+I, u=+U, d=-D for those of Debezium"
+    )
 
 
 def to_array(kinds: Kinds | None, length: int) -> pa.Array:

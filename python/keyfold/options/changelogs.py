@@ -86,6 +86,8 @@ def _needs(
     yield [] if options.lookup_wait else [f"{TableOptions.lookup_wait.name} = false"], (LOOKUP,)
     of_images = [f"{TableOptions.changelog_image.name} = wal"]
     yield [] if options.changelog_image == "full" else of_images, _COMPARE
+    for option in (TableOptions.changelog_drops_before, TableOptions.changelog_drops_deletes):
+        yield [f"{option.name} = true"] if options[option] else [], _COMPARE
     yield _comparing(options), _COMPARE
 
 

@@ -20,6 +20,7 @@ from keyfold.options.declared import (
 from keyfold.options.engines import default, traits
 from keyfold.options.ids import check_ids
 from keyfold.options.names import FIELD, TUNING, unknown_option
+from keyfold.options.on_write import check_on_write
 from keyfold.options.parsing import parse
 from keyfold.options.values import given, names, shown
 from keyfold.types import logical
@@ -28,7 +29,13 @@ from keyfold.wire.layout import TableLayout
 
 # Paimon's words for the columns that an option names.
 _NAMED = {"sequence.field": "Sequence field", "rowkind.field": "Rowkind field"}
-_CHANGELOG = ("changelog", "full-compaction.delta-commits", "lookup-wait", "snapshot.")
+_CHANGELOG = (
+    "changelog",
+    "keyfold.changelog.",
+    "full-compaction.delta-commits",
+    "lookup-wait",
+    "snapshot.",
+)
 _PARTITIONS = ("partition.expiration-time", "partition.timestamp-", "table.auto-partition.")
 _VERSIONS = ("INT", "BIGINT", "TIMESTAMP", "TIMESTAMP_LTZ")
 
@@ -234,6 +241,7 @@ def _check_columns(layout: TableLayout, options: TableOptions) -> None:
     if options.rowkind_field is not None:
         _check_row_kind(layout, options.rowkind_field)
     check_ids(layout, options)
+    check_on_write(layout, options)
     if options.snapshot_ordering:
         _check_snapshot_ordering(layout, options)
 

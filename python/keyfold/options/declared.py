@@ -17,6 +17,7 @@ from keyfold.options.values import (  # fmt: skip
     byte_size,
     duration,
     file_prefix,
+    kinds_of_texts,
     lower,
     names,
     one_of,
@@ -31,6 +32,7 @@ T = TypeVar("T")
 
 # Stored at CREATE when `bucket` is not named.
 DEFAULT_BUCKETS = 4
+ON_WRITE, NOW = "on-write", "current_timestamp"  # an option of columns, and its value
 TAG_PREFIX = "keyfold.tag."
 PIPELINES_PREFIX = "pipelines."  # what Spark's declarative pipelines keep with their tables
 TAG_PERIODS = {"daily": 86400, "hourly": 3600, "two-hours": 7200}  # seconds
@@ -74,6 +76,12 @@ class TableOptions:
         return self.by_field.get(column, {})
 
     @property
+    def on_write(self) -> tuple[str, ...]:
+        """The columns that each write sets."""
+        named = [of for of, found in self.by_field.items() if ON_WRITE in found]
+        return tuple(column for of in named for column in names(of))
+
+    @property
     def highest_level(self) -> int:
         """The level of files that a full compaction makes."""
         return (self.levels or self.compaction_trigger + 1) - 1
@@ -115,6 +123,9 @@ class TableOptions:
         changes="while empty")
     rowkind_field = Option("rowkind.field", optional(word), None,
         "STRING column that holds +I, -U, +U or -D.", changes="while empty", names_columns=True)
+    rowkind_map = Option("keyfold.rowkind.map", kinds_of_texts, None,
+        "The kinds that other texts mean, as c=+I, r=+I, u=+U, d=-D for Debezium's; NULL is then "
+        "+I.", absent={}, changes="by ALTER")
     ignore_delete = Option("ignore-delete", boolean, "false", "Whether writes drop -U and -D rows.",
         changes="by ALTER")
     ignore_update_before = Option("ignore-update-before", boolean, "false",
@@ -245,6 +256,12 @@ class TableOptions:
     changelog_interval = Option("changelog-producer.compaction-interval", optional(duration), None,
         "Longest time between such full compactions: a write merges the table if the last is "
         "older. full-compaction.delta-commits wins.")
+    changelog_drops_before = Option("keyfold.changelog.ignore-update-before", boolean, "false",
+        "Whether changelogs leave out the rows before updates (-U), by a producer that compares.",
+        changes="by ALTER", aliases=("changelog-producer.ignore-update-before",))
+    changelog_drops_deletes = Option("keyfold.changelog.ignore-delete", boolean, "false",
+        "Whether changelogs leave out deletes (-D), by a producer that compares.",
+        changes="by ALTER", aliases=("changelog-producer.ignore-delete",))
     lookup_wait = Option("lookup-wait", boolean, "true",
         "Whether a write to a table with changelog-producer = lookup waits until its changes are "
         "written; if not, the next compaction writes them.",
@@ -354,6 +371,10 @@ FIELD_OPTIONS: Mapping[str, FieldOption] = {
         "Aggregate of the column under merge-engine aggregation, or in a sequence group."
     ),
     "ignore-retract": FieldOption("Whether -U and -D rows are left out of the column's aggregate."),
+    ON_WRITE: FieldOption(
+        f"`{NOW}`: each write sets the column, a TIMESTAMP, to the time of its job, whatever its "
+        "rows bring."
+    ),
     "sequence-group": FieldOption(
         "Under partial-update: columns that change only with a record whose `<column>` (or "
         "columns, separated by commas) is not less than before.",

@@ -16,6 +16,7 @@ Number = TypeVar("Number", int, float)
 Text = TypeVar("Text", str, str | None)
 T = TypeVar("T")
 _SHOWN = 200  # characters of a text in a message
+_KINDS = ("+I", "-U", "+U", "-D")
 
 
 def given(
@@ -115,6 +116,18 @@ def names(text: str) -> tuple[str, ...]:
     if not all(parts):
         raise ValueError("column names separated by commas")
     return parts
+
+
+def kinds_of_texts(text: str) -> dict[str, str]:
+    """The row kinds of other texts: 'c=+I, d=-D'."""
+    pairs = [[part.strip() for part in pair.rpartition("=")[::2]] for pair in text.split(",")]
+    found = {other: kind.upper() for other, kind in pairs if other}
+    known = all(kind in _KINDS for kind in found.values())
+    if len(found) < len(pairs) or not known or not found.keys().isdisjoint(_KINDS):
+        raise ValueError(
+            "texts of their own, each with its kind, +I, -U, +U or -D, such as c=+I, u=+U, d=-D"
+        )
+    return found
 
 
 def one_of(*values: str) -> Callable[[str], str]:

@@ -237,7 +237,7 @@ class WriteSpec(Wire):
     job commits, if it is part of a stream. With `changes` of rows `named` are the columns of
     updated rows. With `own_columns` a text `_NAMED` comes last, the columns that each row names,
     as `target-columns` does; NULL for all of `columns`. With `stored` tasks look the keys of their
-    rows up.
+    rows up. `time` is that of the job in microseconds since 1970, if writes set columns to it.
     """
 
     layout: TableLayout
@@ -255,6 +255,7 @@ class WriteSpec(Wire):
     kinds: bool = False
     own_columns: bool = False
     stored: StoredKeys | None = None
+    time: int | None = None
 
 
 @dataclass(frozen=True)

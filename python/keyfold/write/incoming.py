@@ -4,17 +4,21 @@ there is one.
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.errors import TableError
-from keyfold.merge.kinds import from_text
+from keyfold.kernels.buffers import values
+from keyfold.merge.kinds import from_text, is_retract
 from keyfold.options.declared import TableOptions
 from keyfold.types.logical import Atomic, DataType
 from keyfold.types.required import fitted, lacking
 from keyfold.types.type_table import Family
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import KIND, ORDINAL, WriteSpec
+from keyfold.write.on_write import with_times
 
 
 def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -46,12 +50,21 @@ def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa
     elif options.rowkind_field is not None and options.rowkind_field in named:
         texts = arrays[[field.name for field in fields].index(options.rowkind_field)]
         where = f"rowkind.field column {options.rowkind_field}"
-        arrays.append(from_text(texts, spec.layout.name, where))
+        arrays.append(from_text(texts, spec.layout.name, where, options.rowkind_map))
         fields.append(pa.field(KIND, pa.int8(), False))
+    own = len(spec.layout.columns)
+    arrays[:own] = with_times(spec, options, arrays[:own], _taken_back(options, arrays[own:]))
     if spec.ordinal:
         arrays.append(batch.column(batch.num_columns - 1))
         fields.append(pa.field(ORDINAL, pa.int64(), False))
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _taken_back(options: TableOptions, kinds: list[pa.Array]) -> npt.NDArray[np.bool_] | None:
+    """The rows of a column of kinds, if there is one, that a fold takes back value by value."""
+    if not kinds or options.engine.keeps_records:
+        return None
+    return is_retract(values(kinds[0], np.int8))
 
 
 def column(

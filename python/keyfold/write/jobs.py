@@ -40,6 +40,7 @@ from keyfold.write.expired_partitions import before_commit, expire_due
 from keyfold.write.job import Job
 from keyfold.write.keys.shared_keys import SharedKeys
 from keyfold.write.keys.stored_keys import key_lookups, settled, stored_keys
+from keyfold.write.on_write import time_of_job
 from keyfold.write.overwritten import truncated, with_changelog
 from keyfold.write.renumber import renumber
 from keyfold.write.row_changes import assigned_columns, check_deletes
@@ -128,6 +129,7 @@ def plan_job(
         kinds=kinds,
         own_columns=own_columns,
         stored=stored_keys(table, None if changes is None else changes.reads, only_new=only_new),
+        time=time_of_job(table.options),
     )
     if spec.mode == "overwrite":
         table.live_files(partition_filter=_replaced_by(layout, spec.filters))

@@ -35,6 +35,7 @@ from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import EVERYTHING, KIND, ORDINAL, RowChanges, WriteSpec
 from keyfold.write.incoming import check_not_null, column
 from keyfold.write.marking import ids
+from keyfold.write.on_write import with_times
 
 _Flags = npt.NDArray[np.bool_]
 _PLAIN, _UPDATED, _WHOLE = range(3)  # the marks of a row
@@ -77,7 +78,7 @@ def assigned_columns(
         return None
     if options.sequence_fields or engine(options.merge_engine, layout.name).sequences(options):
         return None
-    named = {*layout.primary_key, *names, *options.id_columns}
+    named = {*layout.primary_key, *names, *options.id_columns, *options.on_write}
     left = [one for one in layout.columns if one.name not in named]
     is_whole = any(not one.type.nullable for one in left) or not left
     if is_whole or {*names} & {*layout.primary_key}:
@@ -147,7 +148,9 @@ class Changing:
                 array = pc.if_else(deletes, filler(field.type, len(array)), array)
             check_not_null(self.spec.layout, field, array)
             found[field.name] = array
-        return found
+        deleted = kinds == DELETE
+        set_here = with_times(self.spec, self._options, list(found.values()), deleted)
+        return dict(zip(found, set_here, strict=True))
 
     def _stored_kinds(self, columns: Mapping[str, pa.Array], kinds: Kinds) -> Kinds:
         """The kinds; an inserted row has that of its `rowkind.field`, as in an INSERT."""
@@ -156,9 +159,9 @@ class Changing:
         if name is None or not inserted.any():
             return made
         texts = columns[name].filter(pa.array(inserted))
-        made[inserted] = from_text(
-            texts, self.spec.layout.name, f"rowkind.field column {name}"
-        ).to_numpy()
+        where = f"rowkind.field column {name}"
+        others = self._options.rowkind_map
+        made[inserted] = from_text(texts, self.spec.layout.name, where, others).to_numpy()
         return made
 
     def _codes(

@@ -37,8 +37,9 @@ def named_columns(
     _check_engine(layout)
     check_ids_left(layout, text)
     names = [_column(layout, name) for name in names_of(text)]
-    filled = parse(layout).id_columns  # by tasks
-    names += filled
+    options = parse(layout)
+    filled = options.id_columns  # by tasks, as are those that each write sets
+    names += (*filled, *options.on_write)
     missing = [name for name in layout.primary_key if name not in names]
     if missing:
         raise TableError(

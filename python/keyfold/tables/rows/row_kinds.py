@@ -23,7 +23,8 @@ def with_kinds(layout: TableLayout, data: Any, kind: str) -> Incoming:
     Raises TableError if there is no such column, the table has one, or has a `rowkind.field`.
     """
     where = f"writing table {layout.name}: row_kind"
-    field = parse(layout).rowkind_field
+    options = parse(layout)
+    field = options.rowkind_field
     if field is not None:
         raise TableError(
             f"{where} is {kind!r}, but the kinds are in column {field} (rowkind.field)"
@@ -45,7 +46,8 @@ def with_kinds(layout: TableLayout, data: Any, kind: str) -> Incoming:
         )
 
     def kinds(batch: pa.RecordBatch) -> pa.Array:
-        return from_text(batch.column(kind), layout.name, f"column {kind} of row kinds")
+        name = f"column {kind} of row kinds"
+        return from_text(batch.column(kind), layout.name, name, options.rowkind_map)
 
     found = _appended(rows, kinds)
     return found.select(layout.name, [name for name in found.columns if name != kind])
