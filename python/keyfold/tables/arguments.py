@@ -66,6 +66,14 @@ CALLED: Mapping[str, Procedure] = {
 
 COMMANDS: Mapping[str, tuple[str, tuple[Argument, ...]]] = {
     "ls": ("list namespaces, or the tables of one", (_argument("namespace", nargs="?"),)),
+    "report": (
+        "show the state of all tables, or of a namespace's",
+        (
+            _argument("namespace", nargs="?"),
+            _argument("--orphans", action="store_true", help="list files that nothing refers to"),
+            _argument("--prometheus", action="store_true", help="print what Prometheus reads"),
+        ),
+    ),
     "describe": ("show columns, key, options and size of a table", (_TABLE,)),
     "create": (
         "make an empty table",

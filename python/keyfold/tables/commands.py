@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -109,6 +110,15 @@ def _list(catalog: Catalog, asked: Arguments) -> Rows:
     if asked.namespace is None:
         return [{"namespace": name} for name in catalog.namespaces()]
     return [{"table": name} for name in catalog.tables(asked.namespace)]
+
+
+def _report(catalog: Catalog, asked: Arguments) -> Rows:
+    found = catalog.health(asked.namespace, orphans=asked.orphans)
+    if asked.prometheus:
+        print(found.to_prometheus(), end="")
+        return ()
+    rows: Rows = json.loads(found.to_json())["tables"]
+    return rows
 
 
 def _describe(catalog: Catalog, asked: Arguments) -> Rows:
@@ -221,6 +231,7 @@ def _rows(made: Callable[[Table, Arguments], pa.Table]) -> Callable[[Catalog, Ar
 
 _COMMANDS: Mapping[str, Callable[[Catalog, Arguments], Rows]] = {
     "ls": _list,
+    "report": _report,
     "describe": _describe,
     "create": _create,
     "drop": _drop,

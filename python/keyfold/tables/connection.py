@@ -18,6 +18,7 @@ from keyfold.tables.calls import note_options
 from keyfold.tables.column_definitions import Schema
 from keyfold.tables.doors import as_store_errors, doors
 from keyfold.tables.names import parsed
+from keyfold.tables.report import Report, report
 from keyfold.tables.session import Session, Settings
 from keyfold.tables.table import Table
 
@@ -146,6 +147,17 @@ class Catalog:
                 "makes it"
             ) from None
         return found
+
+    def health(self, namespace: str | None = None, *, orphans: bool = False) -> Report:
+        """The state of all tables, or of those of a namespace, in one call: what reads of them
+        cost, how far their consumers are behind, with `orphans` what failed jobs left. A table
+        that can't be looked at is there with its error.
+        """
+        namespaces = self.namespaces() if namespace is None else [namespace]
+        names = [(of, name) for of in namespaces for name in self.tables(of)]
+        loaders = [(f"{of}.{name}", Table(self._session, of, name)._load) for of, name in names]
+        with self._session.working():
+            return report(loaders, orphans=orphans)
 
     def create_table(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from keyfold.errors import TableError
+from keyfold.procedures.check import CHECK_TABLE
 from keyfold.procedures.health import TABLE_HEALTH
 from keyfold.read import metadata
 from keyfold.storage.catalogs.interface import Catalog
@@ -100,6 +101,17 @@ class Described:
         """The runs, files, bytes and rows of each bucket, what a read of it costs, and advice."""
         found = calls.rows(self._session, self._load, TABLE_HEALTH)
         return calls.table_of(TABLE_HEALTH, found)
+
+    def check(self, *, pages: bool = False, history: bool = False) -> list[str]:
+        """The problems with its files, as `CALL sys.check_table` finds them; an empty list if all
+        that the newest snapshot names is there and as long as it should be.
+
+        Args:
+            pages: Read every byte, and compare checksums.
+            history: Look at all snapshots that are kept, and at their changelogs.
+        """
+        (row,) = calls.rows(self._session, self._load, CHECK_TABLE, pages=pages, history=history)
+        return list(row["problems"])
 
     def metadata(self, name: str, zone: str = UTC) -> pa.Table:
         """The rows of a metadata table: snapshots, files, options, partitions, buckets, schemas,
