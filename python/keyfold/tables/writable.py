@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keyfold.errors import TableError
+from keyfold.errors import ConflictError, TableError
 from keyfold.tables import column_definitions, writes
 from keyfold.tables.by_key import ByKey
 from keyfold.tables.doors import doors
+from keyfold.tables.rows import evolution
+from keyfold.tables.rows.conversions.unfit import matched
 from keyfold.tables.rows.incoming import incoming
 from keyfold.tables.rows.row_kinds import with_kinds
 from keyfold.tables.statements import deletes, merges, updates
@@ -28,6 +30,7 @@ class Writable(ByKey):
         columns: Sequence[str] | None = None,
         merge_mode: str | None = None,
         row_kind: str | None = None,
+        evolve: bool = False,
         token: tuple[str, int] | None = None,
     ) -> int | None:
         """Write rows in one commit, as an INSERT does: rows of one key fold, in the order in which
@@ -44,6 +47,8 @@ class Writable(ByKey):
             merge_mode: `overwrite` replaces what is stored in place of folding with it.
             row_kind: `+I`, `-U`, `+U` or `-D` for all rows, or the column of `data` that has these;
                 the column is not written. For a table without a `rowkind.field`.
+            evolve: Add columns and fields of STRUCTs that the table lacks and widen types first,
+                as INSERT WITH SCHEMA EVOLUTION does; the table stays changed if the write fails.
             token: A name and a version, `("orders", 7)`: nothing changes, and None is returned, if
                 the table has a commit of that name with this version or a later one. So a program
                 may repeat what it does not know to have succeeded.
@@ -53,7 +58,7 @@ class Writable(ByKey):
             ConflictError: Another job changed what this one depends on; nothing was written.
         """
         options = self._options_of(token, merge_mode)
-        return self._written(data, columns, row_kind, options=options)
+        return self._written(data, columns, row_kind, evolve=evolve, options=options)
 
     def overwrite(
         self,
@@ -62,11 +67,12 @@ class Writable(ByKey):
         *,
         dynamic: bool = False,
         columns: Sequence[str] | None = None,
+        evolve: bool = False,
         token: tuple[str, int] | None = None,
     ) -> int | None:
         """Replace all rows in one commit, or those of the partitions that satisfy `where`; with
-        `dynamic` those of the partitions that `data` has rows of. Returns the snapshot's id. The
-        token is that of `upsert`.
+        `dynamic` those of the partitions that `data` has rows of. Returns the snapshot's id.
+        `evolve` and `token` are those of `upsert`.
 
         Raises TableError and ConflictError as `upsert`, and NotSupportedError if `where` is not
         about partitions as a whole.
@@ -79,11 +85,20 @@ class Writable(ByKey):
         filters = partition_filters(self._layout, where)
         mode = "overwrite_dynamic" if dynamic else "overwrite"
         options = self._options_of(token)
-        return self._written(data, columns, mode=mode, filters=filters, options=options)
+        how: dict[str, Any] = {"mode": mode, "filters": filters, "options": options}
+        return self._written(data, columns, evolve=evolve, **how)
 
     def _written(
-        self, data: Any, columns: Sequence[str] | None, row_kind: str | None = None, **how: Any
+        self,
+        data: Any,
+        columns: Sequence[str] | None,
+        row_kind: str | None = None,
+        *,
+        evolve: bool,
+        **how: Any,
     ) -> int | None:
+        if evolve:
+            data = self._evolved(data, columns, row_kind)
         layout = self._layout
         rows = with_kinds(layout, data, row_kind) if row_kind else incoming(layout, data)
         if columns is not None:
@@ -92,6 +107,24 @@ class Writable(ByKey):
             rows = rows.select(self.name, (*named, *more))
         with self._changing():
             return writes.written(self._to, rows, **how)
+
+    def _evolved(self, data: Any, columns: Sequence[str] | None, row_kind: str | None) -> Any:
+        """The rows, once the table takes them. Another job may make the same changes meanwhile."""
+        given = evolution.shown(self.name, data)
+        names = given.schema.names
+        left = [] if columns is None else [n for n in names if matched(columns, n) is None]
+        left += [] if row_kind is None else [row_kind]
+        needed = evolution.changes(self._layout, given, left)
+        while needed:
+            try:
+                with self._changing(), self._session.working():
+                    self._catalog.alter_table([self._namespace], self._name, needed)
+                break
+            except (TableError, ConflictError):
+                before, needed = needed, evolution.changes(self._layout, given, left)
+                if needed == before:
+                    raise
+        return given.rows
 
     def delete(
         self, keys_: Any = None, *, where: Where = None, token: tuple[str, int] | None = None

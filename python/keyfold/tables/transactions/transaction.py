@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Any
 
 from keyfold.errors import TableError
 from keyfold.lookup.warm import Warm
@@ -182,6 +183,12 @@ class Transaction(Writable):
     def _changing(self) -> Iterator[None]:
         with self._lock:  # calls of several threads come one after another
             yield
+
+    def _evolved(self, data: Any, columns: Sequence[str] | None, row_kind: str | None) -> Any:
+        raise TableError(
+            f"transaction of table {self.name}: evolve changes the table at once, which no end of "
+            "a transaction takes back; alter the table before, or upsert(…, evolve=True) outside"
+        )
 
     def _options_of(
         self, token: tuple[str, int] | None, merge_mode: str | None = None
