@@ -13,6 +13,7 @@ from keyfold.errors import (
     TableExistsError,
     UnknownOutcomeError,
 )
+from keyfold.storage.branching.clone import clone
 from keyfold.stores import objects
 from keyfold.stores.objects import ObjectFiles
 from tests.concurrency import jobs
@@ -127,6 +128,8 @@ def test_what_needs_a_rename_is_refused(options: Options) -> None:
         catalog.rename_table(["default"], "t", ["default"], "u")
     with pytest.raises(NotSupportedError, match="INSERT OVERWRITE this one"):
         catalog.stage(["default"], "t", tables.new_table(), "create_or_replace")
+    with pytest.raises(NotSupportedError, match="can't appear in one step; INSERT INTO a new"):
+        clone(catalog.load_table(["default"], "t"), catalog, "default", "u", 1)
 
 
 def test_a_staged_table_goes_if_its_query_fails(options: Options) -> None:

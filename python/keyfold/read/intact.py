@@ -55,15 +55,18 @@ def look(
             problems += _unless_gone(table, snapshot.id, str(error))
     jobs = [partial(_problem, table, path, file, pages) for path, (file, _) in named.items()]
     every = list(named.values())
+    failed = None
     for place, wrong in done(jobs, min(threads, len(jobs)) or 1, nullcontext):
         file, snapshot_id = every[place]
         found.files, found.bytes = found.files + 1, found.bytes + file.size
-        if isinstance(wrong, Exception):
-            raise wrong
-        if wrong is not None:
+        if isinstance(wrong, Exception):  # of the store, not of the file
+            failed = wrong
+        elif wrong is not None:
             problems += _unless_gone(table, snapshot_id, wrong)
         if found.files % _TOLD == 0:
             told(f"{found.files} of {len(every)} files, {len(problems)} problems")
+    if failed is not None:
+        raise failed
     found.problems = tuple(sorted(problems))
     return found
 

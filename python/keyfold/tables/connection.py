@@ -10,6 +10,7 @@ from typing import Any
 from keyfold.errors import NamespaceExistsError, NoSuchTableError
 from keyfold.lookup.row_group_cache import DEFAULT as LOOKUP_MEMORY
 from keyfold.storage.catalogs.namespaces import DEFAULT
+from keyfold.storage.catalogs.table_names import parsed
 from keyfold.storage.schema.definition import NewTable
 from keyfold.stores.local import local_path
 from keyfold.tables import column_definitions
@@ -17,7 +18,6 @@ from keyfold.tables.argument_types import checked
 from keyfold.tables.calls import note_options
 from keyfold.tables.column_definitions import Schema
 from keyfold.tables.doors import as_store_errors, doors
-from keyfold.tables.names import parsed
 from keyfold.tables.report import Report, report
 from keyfold.tables.session import Session, Settings
 from keyfold.tables.table import Table

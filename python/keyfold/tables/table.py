@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from keyfold.storage.catalogs.table_names import parsed
 from keyfold.tables import column_definitions, time_travel
 from keyfold.tables.calls import note_options
 from keyfold.tables.change_scan import Changes, Version, changes
@@ -157,6 +158,22 @@ class Table(Upkeep):
         """
         with self._changing():
             return time_travel.rolled_back(self._session, self._load, snapshot, tag, timestamp)
+
+    def clone(
+        self,
+        to: str,
+        *,
+        snapshot: int | None = None,
+        tag: str | None = None,
+        timestamp: datetime | str | None = None,
+    ) -> Table:
+        """Make a table of that name out of this one, with files of its own, as `CALL sys.clone`
+        does. It has the rows of the newest snapshot, or of an older one as in `scan`, and no
+        history. Raises TableExistsError if the name is taken, NotSupportedError in an object
+        store or a REST catalog.
+        """
+        time_travel.cloned(self._session, self._load, to, snapshot, tag, timestamp)
+        return Table(self._session, *parsed(to))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """All rows by Arrow's C stream interface."""

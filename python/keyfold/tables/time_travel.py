@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from keyfold.errors import TableError
 from keyfold.procedures import branches as branch_procedures
 from keyfold.procedures import tags as tag_procedures
+from keyfold.procedures.clone import CLONE
 from keyfold.procedures.declare import Procedure, Rows
 from keyfold.procedures.rollback import ROLLBACK, ROLLBACK_TO_TIMESTAMP
 from keyfold.storage.branching import branches
@@ -47,6 +48,24 @@ def at(
         return table
     millis = millis_of(f"reading table {table.layout.name}: timestamp", timestamp)
     return versions.at_timestamp(table, millis)
+
+
+def cloned(
+    session: Session,
+    load: Load,
+    to: str,
+    snapshot: int | None,
+    tag: str | None,
+    timestamp: datetime | str | None,
+) -> None:
+    """Make a table of a version of another."""
+    at(load(), snapshot, tag, timestamp)  # raises if there is no such version
+    version = None if snapshot is None else f"scan.snapshot-id={snapshot}"
+    version = version if tag is None else f"scan.tag-name={tag}"
+    millis = None
+    if timestamp is not None:
+        millis = millis_of(f"cloning table {load().layout.name}: timestamp", timestamp)
+    calls.rows(session, load, CLONE, target=to, version=version, timestamp=millis)
 
 
 def rolled_back(

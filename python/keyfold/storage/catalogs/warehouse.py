@@ -243,6 +243,20 @@ class WarehouseCatalog:
         Schemas(self.files, staged.location, schema.layout.name).publish(moved)
         return staged
 
+    def stage_folder(self, namespace: Namespace, name: str) -> Staged:
+        """A place aside for the folder of a new table, for `commit_staged`. Raises TableExistsError
+        if the name is taken.
+        """
+        self._check_writable()
+        self.namespaces.check_table(name)
+        database = self.namespaces.require(namespace)
+        if self._find(namespace, name) is not None:
+            raise TableExistsError(f"table {self._shown(database, name)} exists")
+        self.namespaces.check_free(self.location(database, name))
+        folder = self.namespaces.make(database)
+        folders.clear_stale(folder)
+        return Staged(database, name, folders.hidden(folder, STAGING), "create")
+
     def _staged_name(self, staged: Staged) -> str:
         return self._shown(staged.namespace, staged.table)
 
