@@ -14,7 +14,8 @@ from integration.docs import (
     scala_functions,
 )
 from keyfold.aggregates import aggregates
-from keyfold.options.declared import FIELD_OPTIONS, known
+from keyfold.options.column_options import FIELD_OPTIONS
+from keyfold.options.declared import known
 from keyfold.options.engines import engines
 
 

@@ -17,7 +17,8 @@ from integration.docs import (
     python_reference,
     scala_functions,
 )
-from keyfold.options.declared import FIELD_OPTIONS, known
+from keyfold.options.column_options import FIELD_OPTIONS
+from keyfold.options.declared import known
 from keyfold.options.names import TUNING
 from keyfold.options.option import Changes, Option
 from keyfold.options.values import names

@@ -22,7 +22,8 @@ from keyfold import KeyfoldError
 from keyfold.aggregates import aggregates
 from keyfold.merge.field_options import parameters
 from keyfold.options.calls import READ
-from keyfold.options.declared import FIELD_OPTIONS, aliases, known
+from keyfold.options.column_options import FIELD_OPTIONS
+from keyfold.options.declared import aliases, known
 from keyfold.options.engines import engines
 
 EXAMPLES = int(os.environ.get("KEYFOLD_OPTION_VALUES", "60"))

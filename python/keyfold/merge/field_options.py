@@ -18,7 +18,8 @@ from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.initial_values import initial
 from keyfold.kernels.ops import ADD
 from keyfold.merge.column_aggregate import aggregate_of
-from keyfold.options.declared import FIELD_OPTIONS, TableOptions
+from keyfold.options.column_options import FIELD_OPTIONS
+from keyfold.options.declared import TableOptions
 from keyfold.options.names import FIELD
 from keyfold.options.paimon import PAIMON_FIELD_OPTIONS
 from keyfold.options.parsing import parse

@@ -8,8 +8,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+from keyfold.options.column_options import ON_WRITE
 from keyfold.options.engines import Traits, default, engines, traits
 from keyfold.options.option import Option, optional
 from keyfold.options.values import (  # fmt: skip
@@ -32,7 +33,6 @@ T = TypeVar("T")
 
 # Stored at CREATE when `bucket` is not named.
 DEFAULT_BUCKETS = 4
-ON_WRITE, NOW = "on-write", "current_timestamp"  # an option of columns, and its value
 TAG_PREFIX = "keyfold.tag."
 PIPELINES_PREFIX = "pipelines."  # what Spark's declarative pipelines keep with their tables
 TAG_PERIODS = {"daily": 86400, "hourly": 3600, "two-hours": 7200}  # seconds
@@ -356,33 +356,6 @@ TEXTS: tuple[Option[Any], ...] = (
         changes="while empty"),
 )
 # fmt: on
-
-
-class FieldOption(NamedTuple):
-    """An option `fields.<column>.<suffix>` of any column; `names_columns` as for `Option`."""
-
-    doc: str
-    names_columns: bool = False
-
-
-# By suffix. Parameters of single aggregates are checked where the aggregates are known.
-FIELD_OPTIONS: Mapping[str, FieldOption] = {
-    "aggregate-function": FieldOption(
-        "Aggregate of the column under merge-engine aggregation, or in a sequence group."
-    ),
-    "ignore-retract": FieldOption("Whether -U and -D rows are left out of the column's aggregate."),
-    ON_WRITE: FieldOption(
-        f"`{NOW}`: each write sets the column, a TIMESTAMP, to the time of its job, whatever its "
-        "rows bring."
-    ),
-    "sequence-group": FieldOption(
-        "Under partial-update: columns that change only with a record whose `<column>` (or "
-        "columns, separated by commas) is not less than before.",
-        names_columns=True,
-    ),
-}
-# Fluss puts the function before its parameter, `fields.x.listagg.delimiter`.
-FIELD_ALIASES = {"agg": "aggregate-function", "delimiter": "list-agg-delimiter"}
 
 
 def declared() -> list[Option[Any]]:

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.options import fluss, paimon
+from keyfold.options.column_options import FIELD_ALIASES, FIELD_OPTIONS
 from keyfold.options.declared import (
     DEFAULT_PREFIX,
-    FIELD_ALIASES,
-    FIELD_OPTIONS,
     INITIAL_PREFIX,
     PIPELINES_PREFIX,
     TAG_PREFIX,

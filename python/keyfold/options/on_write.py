@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from keyfold.errors import TableError
-from keyfold.options.declared import NOW, ON_WRITE, TableOptions
+from keyfold.options.column_options import NOW, ON_WRITE
+from keyfold.options.declared import TableOptions
 from keyfold.options.values import given as parsed
 from keyfold.options.values import names, one_of
 from keyfold.types.logical import describe

@@ -1,0 +1,35 @@
+"""The options `fields.<column>.<suffix>` of any column, by suffix. An aggregate declares its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+ON_WRITE, NOW = "on-write", "current_timestamp"  # the option and its value
+
+
+class FieldOption(NamedTuple):
+    """An option `fields.<column>.<suffix>` of any column; `names_columns` as for `Option`."""
+
+    doc: str
+    names_columns: bool = False
+
+
+# By suffix. Parameters of single aggregates are checked where the aggregates are known.
+FIELD_OPTIONS: Mapping[str, FieldOption] = {
+    "aggregate-function": FieldOption(
+        "Aggregate of the column under merge-engine aggregation, or in a sequence group."
+    ),
+    "ignore-retract": FieldOption("Whether -U and -D rows are left out of the column's aggregate."),
+    ON_WRITE: FieldOption(
+        f"`{NOW}`: each write sets the column, a TIMESTAMP, to the time of its job, whatever its "
+        "rows bring."
+    ),
+    "sequence-group": FieldOption(
+        "Under partial-update: columns that change only with a record whose `<column>` (or "
+        "columns, separated by commas) is not less than before.",
+        names_columns=True,
+    ),
+}
+# Fluss puts the function before its parameter, `fields.x.listagg.delimiter`.
+FIELD_ALIASES = {"agg": "aggregate-function", "delimiter": "list-agg-delimiter"}
