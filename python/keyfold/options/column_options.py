@@ -1,4 +1,4 @@
-"""The options `fields.<column>.<suffix>` of any column, by suffix. An aggregate declares its own."""
+"""The options `fields.<column>.<suffix>` that any column may have, by suffix."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _unless_gone(table: Table, snapshot_id: int, problem: str) -> list[str]:
 
 
 def _problem(table: Table, path: str, file: LiveFile, pages: bool) -> str | None:
-    """What is wrong with a file."""
+    """The sentence about a file that is not as it should be."""
     forget([path])
     try:
         rows = footer_of(table.files, path, file.size).metadata.num_rows

@@ -37,10 +37,10 @@ from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
 from keyfold.write.changelog import writes_input
 from keyfold.write.expired_partitions import before_commit, expire_due
+from keyfold.write.incoming import time_of_job
 from keyfold.write.job import Job
 from keyfold.write.keys.shared_keys import SharedKeys
 from keyfold.write.keys.stored_keys import key_lookups, settled, stored_keys
-from keyfold.write.on_write import time_of_job
 from keyfold.write.overwritten import truncated, with_changelog
 from keyfold.write.renumber import renumber
 from keyfold.write.row_changes import assigned_columns, check_deletes

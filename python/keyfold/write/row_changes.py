@@ -33,9 +33,8 @@ from keyfold.options.declared import TableOptions
 from keyfold.types.required import filler
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import EVERYTHING, KIND, ORDINAL, RowChanges, WriteSpec
-from keyfold.write.incoming import check_not_null, column
+from keyfold.write.incoming import check_not_null, column, with_times
 from keyfold.write.marking import ids
-from keyfold.write.on_write import with_times
 
 _Flags = npt.NDArray[np.bool_]
 _PLAIN, _UPDATED, _WHOLE = range(3)  # the marks of a row

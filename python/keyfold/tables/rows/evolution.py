@@ -26,7 +26,7 @@ Change = dict[str, Any]
 Path = tuple[str, ...]
 
 
-class Shown(NamedTuple):
+class GivenRows(NamedTuple):
     """Rows that have shown their columns: `typed` if the types are those of the rows."""
 
     schema: pa.Schema
@@ -34,31 +34,31 @@ class Shown(NamedTuple):
     typed: bool = True
 
 
-def shown(table: str, data: Any) -> Shown:
+def shown(table: str, data: Any) -> GivenRows:
     """The columns of rows, and the rows to write, as a stream of them has been begun. Raises
     TableError if they don't show them before they are read.
     """
     if optional.is_of("pandas", data) and hasattr(data, "columns"):
-        return Shown(pa.Schema.from_pandas(data, preserve_index=False), data)
+        return GivenRows(pa.Schema.from_pandas(data, preserve_index=False), data)
     if optional.is_of("polars", data) and hasattr(data, "collect"):
         data = data.collect()
     if hasattr(data, "__arrow_c_stream__"):
         reader = pa.RecordBatchReader.from_stream(data)
-        return Shown(reader.schema, reader)
+        return GivenRows(reader.schema, reader)
     if hasattr(data, "__arrow_c_array__"):
         batch = pa.record_batch(data)
-        return Shown(batch.schema, batch)
+        return GivenRows(batch.schema, batch)
     if isinstance(data, Iterable) and not isinstance(data, Mapping | str | bytes):
         items = iter(data)
         first = next(items, None)
         if isinstance(first, Mapping):
             rows = data if isinstance(data, Sequence) else [first, *items]
-            return Shown(_of_dictionaries(table, rows), rows, typed=False)
+            return GivenRows(_of_dictionaries(table, rows), rows, typed=False)
         if first is not None and hasattr(first, "__arrow_c_array__"):
             batch = pa.record_batch(first)
-            return Shown(batch.schema, itertools.chain((batch,), items))
-        return Shown(pa.schema([]), data if first is None else itertools.chain((first,), items))
-    return Shown(pa.schema([]), data)
+            return GivenRows(batch.schema, itertools.chain((batch,), items))
+        return GivenRows(pa.schema([]), data if first is None else itertools.chain((first,), items))
+    return GivenRows(pa.schema([]), data)
 
 
 def _of_dictionaries(table: str, rows: Sequence[Any]) -> pa.Schema:
@@ -75,7 +75,7 @@ def _of_dictionaries(table: str, rows: Sequence[Any]) -> pa.Schema:
     return pa.schema(found)
 
 
-def changes(layout: TableLayout, given: Shown, leave: Sequence[str] = ()) -> list[Change]:
+def changes(layout: TableLayout, given: GivenRows, leave: Sequence[str] = ()) -> list[Change]:
     """The changes of ALTER TABLE after which the table takes the rows, but for columns to `leave`.
     Columns of keys and sequences have types that stay. Raises TableError if a new column has none.
     """
