@@ -11,7 +11,9 @@ ON_NEWEST := $(addprefix integration/, conformance/test_documents.py lookups/tes
   statements/test_named_columns.py statements/test_error_classes.py rows/test_rows.py \
   changes/test_changes_from.py streams/test_sink.py planning/test_pushed_aggregates.py pipelines)
 SHIM := $(shell find jvm -type f) gradle.properties build.gradle
-SOURCES := $(shell find python -name '*.py') pyproject.toml setup.py
+
+# Hundreds of processes of Python start in the tests: none compiles its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-year test test-python test-spark test-newest lint jar wheel docs bench bench-smoke bench-kernels lock clean
@@ -30,7 +32,7 @@ demo-year: setup  ## the same with the whole year, and its picture: build/demo.p
 test: test-python test-spark test-newest  ## all tests: without a JVM, with Spark, a part with the newest Spark
 
 test-python: setup build/readers/.installed  ## the tests without a JVM
-	$(BIN)/python -m pytest -n 2 $(IN_ORDER) tests
+	$(BIN)/python -m pytest -n 3 $(IN_ORDER) tests
 
 test-spark: setup build/readers/.installed build/spark.jsa  ## the tests with Spark, in three sessions
 	$(BIN)/python -m pytest -n 3 $(IN_ORDER) integration
@@ -93,7 +95,7 @@ build/docs-tools/.installed: site/requirements.lock
 	@touch $@
 
 # What tests and benchmarks compare with: other pins than ours.
-build/readers/.installed: requirements-readers.lock
+build/readers/.installed: requirements-readers.lock | .venv/.packages
 	test -x build/readers/bin/python || $(PYTHON) -m venv build/readers
 	build/readers/bin/pip install --quiet --requirement requirements-readers.lock
 	@touch $@

@@ -7,6 +7,7 @@ merge which only just fits its limit on address space is seen too.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -150,12 +151,19 @@ def wide(count: int) -> dict[str, pa.Array]:
 # How far rows are taken in ahead of the writer, whose threads the machine schedules as it likes.
 AHEAD = 8 * MIB
 
-# Name: columns beside the key and v, runs, rows of a run, cap in MiB, options.
-SHAPES: dict[str, tuple[dict[str, Any], dict[str, str], int, int, int]] = {
-    "50 runs": ({}, {}, 50, 20_000, 96),
-    "250 MB of texts": ({"t": text(60_000, 1_000)}, {"t": "STRING"}, 4, 60_000, 96),
-    "200 columns": (wide(4_000), WIDE, 8, 4_000, 128),
-    "texts of 100 KB": ({"t": text(150, 100_000)}, {"t": "STRING"}, 8, 150, 160),
+Arrays = Callable[[], dict[str, pa.Array]]  # made by the test: all of them are more than a GB
+
+
+def texts(count: int, size: int) -> Arrays:
+    return lambda: {"t": text(count, size)}
+
+
+# Name: columns beside the key and v, their types, runs, rows of a run, cap in MiB.
+SHAPES: dict[str, tuple[Arrays, dict[str, str], int, int, int]] = {
+    "50 runs": (dict, {}, 50, 20_000, 96),
+    "250 MB of texts": (texts(60_000, 1_000), {"t": "STRING"}, 4, 60_000, 96),
+    "200 columns": (partial(wide, 4_000), WIDE, 8, 4_000, 128),
+    "texts of 100 KB": (texts(150, 100_000), {"t": "STRING"}, 8, 150, 160),
 }
 
 
@@ -165,7 +173,8 @@ def test_merges_stay_within_the_cap(
     running: Server, tmp_path: Path, shape: str, engine: str
 ) -> None:
     """partial-update decodes and folds every column of every row; deduplicate only what wins."""
-    arrays, columns, runs, count, cap = SHAPES[shape]
+    make, columns, runs, count, cap = SHAPES[shape]
+    arrays = make()
     kinds = {"k": "BIGINT NOT NULL", "v": "BIGINT"} | columns
     table = stored(
         layout(tmp_path, kinds, merge_engine=engine), runs, lambda run: keyed(count, run, **arrays)
@@ -185,15 +194,15 @@ def test_merges_stay_within_the_cap(
 
 
 @pytest.mark.parametrize(
-    ("arrays", "columns", "buckets", "size", "limit"),
+    ("make", "columns", "buckets", "size", "limit"),
     [
-        (wide(20_000), WIDE, 1, 4_000, 160),
-        (wide(6_000), WIDE, 50, 4_000, 160),
-        ({"t": text(60_000, 2_000)}, {"t": "STRING"}, 1, 4_000, 160),
-        ({"t": text(60_000, 1_000)}, {"t": "STRING"}, 300, 4_000, 160),
-        ({"t": text(30_000, 9_600)}, {"t": "STRING"}, 1, 1_750, 96),
-        ({"t": text(30_000, 9_600)}, {"t": "STRING"}, 2, 1_750, 150),
-        ({"t": text(50_000, 9_600)}, {"t": "STRING"}, 1, 1_750, 320),
+        (partial(wide, 20_000), WIDE, 1, 4_000, 160),
+        (partial(wide, 6_000), WIDE, 50, 4_000, 160),
+        (texts(60_000, 2_000), {"t": "STRING"}, 1, 4_000, 160),
+        (texts(60_000, 1_000), {"t": "STRING"}, 300, 4_000, 160),
+        (texts(30_000, 9_600), {"t": "STRING"}, 1, 1_750, 96),
+        (texts(30_000, 9_600), {"t": "STRING"}, 2, 1_750, 150),
+        (texts(50_000, 9_600), {"t": "STRING"}, 1, 1_750, 320),
     ],
     ids=[
         "200 columns",
@@ -208,7 +217,7 @@ def test_merges_stay_within_the_cap(
 def test_writes_stay_within_the_cap(
     running: Server,
     tmp_path: Path,
-    arrays: dict[str, Any],
+    make: Arrays,
     columns: dict[str, str],
     buckets: int,
     size: int,
@@ -216,6 +225,7 @@ def test_writes_stay_within_the_cap(
 ) -> None:
     kinds = {"k": "BIGINT NOT NULL", "v": "BIGINT"} | columns
     found = layout(tmp_path, kinds, bucket=str(buckets))
+    arrays = make()
     count = len(next(iter(arrays.values())))
     rows = keyed(count, 0, **arrays).cast(found.arrow_schema)
     rows = rows.take(np.random.default_rng(1).permutation(count))
