@@ -32,7 +32,7 @@ demo-year: setup  ## the same with the whole year, and its picture: build/demo.p
 test: test-python test-spark test-newest  ## all tests: without a JVM, with Spark, a part with the newest Spark
 
 test-python: setup build/readers/.installed  ## the tests without a JVM
-	$(BIN)/python -m pytest -n 3 $(IN_ORDER) tests
+	$(BIN)/python -m pytest -n 4 $(IN_ORDER) tests
 
 test-spark: setup build/readers/.installed build/spark.jsa  ## the tests with Spark, in three sessions
 	$(BIN)/python -m pytest -n 3 $(IN_ORDER) integration
