@@ -45,7 +45,10 @@ Item = TypeVar("Item")
 
 def sections(files: Iterable[File]) -> list[tuple[File, ...]]:
     """Groups of files whose key ranges overlap, in key order."""
-    ordered = sorted(files, key=lambda f: (f.first, f.last))
+    found = list(files)
+    if len(found) == 1:  # of most buckets of a large table: keys stay bytes
+        return [(found[0],)]
+    ordered = sorted(found, key=lambda f: (f.first, f.last))
     groups: list[list[File]] = []
     reach: Key = ()
     for file in ordered:
@@ -60,6 +63,8 @@ def sections(files: Iterable[File]) -> list[tuple[File, ...]]:
 
 def runs(files: Sequence[File]) -> tuple[tuple[File, ...], ...]:
     """The sorted runs of one section, ordered by their greatest sequence number."""
+    if len(files) == 1:
+        return (tuple(files),)
     joined: list[tuple[File, ...]] = []
     for piece in sorted(_pieces(files), key=lambda piece: sequence_range(piece)[::-1]):
         together = _join(joined[-1], piece) if joined else None

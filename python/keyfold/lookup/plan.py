@@ -13,6 +13,7 @@ from keyfold.lookup.places import ANY_BUCKET, BucketOfKeys, LookupPlan
 from keyfold.read.plan_head import PlanHead
 from keyfold.read.provenance import divided
 from keyfold.read.request import ReadRequest
+from keyfold.resources.garbage import makes_many
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place, split_of
 from keyfold.storage.table import Table
 from keyfold.types.literals import arrow_array
@@ -20,6 +21,7 @@ from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
 
 
+@makes_many
 def plan_lookup(
     table: Table, columns: Sequence[str], filters: Sequence[Predicate] = ()
 ) -> LookupPlan:

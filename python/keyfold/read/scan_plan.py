@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from keyfold.files.column_mapping import bounds
 from keyfold.files.sections import sections
@@ -19,6 +20,7 @@ from keyfold.read.plan_head import PlanHead
 from keyfold.read.provenance import divided
 from keyfold.read.request import ReadRequest, Units
 from keyfold.read.splits import KeyedSection, Task, tasks
+from keyfold.resources.garbage import makes_many
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place
 from keyfold.storage.table import Table, reads_files
 from keyfold.wire.layout import TableLayout
@@ -42,6 +44,7 @@ class ScanReport:
 
 
 @reads_files
+@makes_many
 def plan(table: Table, request: ReadRequest) -> tuple[ScanSpec, list[Task], ScanReport]:
     """The scan of a table's snapshot, and the splits of each of its tasks. Metadata columns come
     after the others. The option `read-optimized` leaves out all but the highest level, as Paimon's
@@ -114,7 +117,7 @@ def _asked_for(head: PlanHead) -> tuple[list[LiveFile], int]:
     least = head.settings.highest_level if is_optimized else 0
     least = max(least, 0 if request.only is None else request.only.least_level)
     files, total = head.files()
-    return [file for file in files if file.level >= least], total
+    return [file for file in files if file.level >= least] if least else files, total
 
 
 def _is_unmerged(layout: TableLayout, aggregate: Aggregate, files: Iterable[LiveFile]) -> bool:
@@ -151,8 +154,10 @@ def _sections(
 ) -> Iterator[tuple[Place, list[KeyedSection]]]:
     """The sections of each bucket that may hold rows of interest."""
     lone = _lone_filter(head.table, head.chosen)
-    for place, found in sorted(by_place(files).items(), key=lambda item: str(item[0][0])):
-        as_read = [file.as_read(head.settings) for file in found]
+    text = cache(str)  # of a partition, which has many buckets
+    for place, found in sorted(by_place(files).items(), key=lambda item: text(item[0][0])):
+        is_stamped = head.settings.snapshot_ordering
+        as_read = [file.as_read(head.settings) for file in found] if is_stamped else found
         # Without a key nothing overlaps: every row of every file is a result.
         everything = sections(as_read) if head.table.layout.key else [(f,) for f in as_read]
         kept = [section for section in everything if len(section) > 1 or lone(section[0])]

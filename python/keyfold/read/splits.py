@@ -10,16 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
+from typing import NamedTuple
 
 from keyfold.files.sections import packed, runs
 from keyfold.options.declared import TableOptions
 from keyfold.predicates.ranges import Ranges, may_be_true
 from keyfold.read.key_cuts import by_key, stretches_of
-from keyfold.storage.metadata.entries import LiveFile, Place, split_of
+from keyfold.storage.metadata.entries import LiveFile, Place
 from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import Partition
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import Split
 
@@ -40,8 +42,7 @@ class Splitting:
     may_cut: Callable[[KeyedSection], bool] = bool
 
 
-@dataclass(frozen=True)
-class _Unit:
+class _Unit(NamedTuple):
     split: Split
     weight: int
 
@@ -50,13 +51,18 @@ def task_size(settings: TableOptions, files: Iterable[LiveFile], cores: int) -> 
     """The most bytes a task reads: a core's share of all bytes, but no less than a file costs to
     open and no more than `source.split.target-size`.
     """
-    share = math.ceil(sum(_weight(file, settings) for file in files) / max(cores, 1))
+    share = math.ceil(_weight([file.size for file in files], settings) / max(cores, 1))
     return min(settings.split_target_size, max(share, settings.split_open_file_cost))
 
 
 def tasks(how: Splitting, places: Iterable[tuple[Place, Sequence[KeyedSection]]]) -> Iterator[Task]:
     """The tasks for the sections of buckets; the sections are in key order."""
-    units = (unit for place, sections in places for unit in _units(how, place, sections))
+    partition_of = cache(partial(Partition.of, how.layout))
+    units = (
+        unit
+        for (values, bucket), sections in places
+        for unit in _units(how, partition_of(values), bucket, sections)
+    )
     for together in packed(units, attrgetter("weight"), how.target):
         held: list[Split] = []
         for unit in together:
@@ -81,14 +87,17 @@ def _add(held: list[Split], split: Split) -> None:
         held.append(split)
 
 
-def _units(how: Splitting, place: Place, sections: Sequence[KeyedSection]) -> Iterator[_Unit]:
-    whole = split_of(how.layout, place)
+def _units(
+    how: Splitting, partition: Partition, bucket: int, sections: Sequence[KeyedSection]
+) -> Iterator[_Unit]:
+    folder = partition.bucket_folder(how.layout, bucket)
     for section in sections:
-        split = replace(whole, sections=(runs(section),))
+        split = Split(partition, bucket, folder, (runs(section),))
         # Every piece opens every run: the cost of opening is no reason to cut, only bytes are.
-        size = sum(file.size for file in section)
+        sizes = [file.size for file in section]
+        size = sum(sizes)
         if size <= how.target or not how.may_cut(section):
-            yield _Unit(split, sum(_weight(file, how.settings) for file in section))
+            yield _Unit(split, _weight(sizes, how.settings))
         else:
             yield from _pieces(how, split, section, size)
 
@@ -110,5 +119,7 @@ def _may_pass(predicates: Sequence[Predicate], ranges: Ranges) -> bool:
     return all(may_be_true(predicate, ranges) for predicate in predicates)
 
 
-def _weight(file: LiveFile, settings: TableOptions) -> int:
-    return max(file.size, settings.split_open_file_cost)
+def _weight(sizes: Iterable[int], settings: TableOptions) -> int:
+    """The bytes that files of these sizes count for: no fewer than they cost to open."""
+    least = settings.split_open_file_cost
+    return sum(max(size, least) for size in sizes)

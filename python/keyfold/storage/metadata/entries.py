@@ -10,7 +10,7 @@ import datetime
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pyarrow as pa
@@ -146,13 +146,18 @@ class LiveFile(DataFile):
         file have the number of its snapshot, which is its least, whatever the file holds.
         """
         is_stamped = options.snapshot_ordering and self.source == APPEND_SOURCE
-        return replace(self, max_sequence=self.min_sequence) if is_stamped else self
+        return self._with(max_sequence=self.min_sequence) if is_stamped else self
 
     def in_partition(self, options: TableOptions) -> LiveFile:
         """The file as seen from the folder of its partition. Buckets share no keys, so the files
         of all of them merge as those of one.
         """
-        return replace(self.as_read(options), name=f"bucket-{self.bucket}/{self.name}")
+        found = self.as_read(options)
+        return found._with(name=f"bucket-{self.bucket}/{self.name}")
+
+    def _with(self, **changed: Any) -> LiveFile:
+        """The file with other fields, as a file of its own."""
+        return LiveFile(**{one.name: getattr(self, one.name) for one in fields(LiveFile)} | changed)
 
     def folder(self, layout: TableLayout) -> str:
         """The directory that it is in."""

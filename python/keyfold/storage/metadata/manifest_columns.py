@@ -8,7 +8,7 @@ needed.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from io import BytesIO
@@ -25,6 +25,7 @@ from keyfold.kernels.avro.records import DEPTH, RecordColumns, decode_records
 from keyfold.kernels.buffers import Rows, Words, bytes_of
 from keyfold.lazy import cached_property
 from keyfold.resources.cache import Cache
+from keyfold.storage.metadata import entry_columns as at
 from keyfold.storage.metadata.avro_program import WantedFields, least_bytes, program_of
 from keyfold.storage.metadata.avro_records import ENTRY, ENTRY_FIELDS
 from keyfold.storage.metadata.documents import AvroFile, checked_schema
@@ -33,31 +34,7 @@ from keyfold.storage.metadata.entries import DELETE, LiveFile, Record, RowShapes
 Numbers = npt.NDArray[Any]
 Identifier = tuple[Any, ...]
 
-_NUMBERS = (
-    "_KIND",
-    "_BUCKET",
-    "_TOTAL_BUCKETS",
-    "_FILE._LEVEL",
-    "_FILE._FILE_SIZE",
-    "_FILE._ROW_COUNT",
-    "_FILE._MIN_SEQUENCE_NUMBER",
-    "_FILE._MAX_SEQUENCE_NUMBER",
-    "_FILE._SCHEMA_ID",
-    "_FILE._DELETE_ROW_COUNT",
-    "_FILE._FILE_SOURCE",
-)
-_KIND, _BUCKET, _TOTAL, _LEVEL, _LAST_SEQUENCE, _DELETES, _SOURCE = 0, 1, 2, 3, 7, 9, 10
-_SPANS = (
-    "_PARTITION",
-    "_FILE._FILE_NAME",
-    "_FILE._MIN_KEY",
-    "_FILE._MAX_KEY",
-    "_FILE._EXTRA_FILES",
-    "_FILE._EMBEDDED_FILE_INDEX",
-    "_FILE._EXTERNAL_PATH",
-)
-_PARTITION, _NAME, _FIRST, _LAST, _EXTRA, _INDEX, _ELSEWHERE = range(7)
-_WANTED = WantedFields(ENTRY_FIELDS, _NUMBERS, _SPANS)
+_WANTED = WantedFields(ENTRY_FIELDS, at.NUMBERS, at.SPANS)
 _LEAST_BYTES = least_bytes(ENTRY_FIELDS)
 _SCHEMAS_KEPT = 16
 _SEED = secrets.randbits(64)
@@ -115,17 +92,17 @@ class ManifestColumns:
     @property
     def bucket(self) -> Numbers:
         """The bucket of each entry."""
-        return self.numbers[_BUCKET]
+        return self.numbers[at.BUCKET]
 
     @property
     def total_buckets(self) -> Numbers:
         """The number of buckets of each entry's partition."""
-        return self.numbers[_TOTAL]
+        return self.numbers[at.TOTAL]
 
     @property
     def max_sequence(self) -> Numbers:
         """The greatest sequence number in each entry's file."""
-        return self.numbers[_LAST_SEQUENCE]
+        return self.numbers[at.LAST_SEQUENCE]
 
     @cached_property
     def highest_added(self) -> int:
@@ -169,13 +146,13 @@ class ManifestColumns:
         """The values by which an ADD and a DELETE mean the same file."""
         if self.more[row]:
             return identifier(self.record(row))
-        bucket, level = self.numbers[_BUCKET].item(row), self.numbers[_LEVEL].item(row)
+        bucket, level = self.numbers[at.BUCKET].item(row), self.numbers[at.LEVEL].item(row)
         raw = self.raw_partitions[self.codes[row]]
         return raw, bucket, level, self.name(row), (), None, None
 
     def name(self, row: int) -> str:
         """The name of an entry's file."""
-        return self._bytes(self.names, row).decode()
+        return self.bytes(self.names, row).decode()
 
     def names_of(self, rows: Iterable[int]) -> Iterable[str]:
         """The names of the files of some entries, and of those beside them that are their own."""
@@ -196,36 +173,12 @@ class ManifestColumns:
         for row in rows:
             file = known.get(row)
             if file is None:
-                file = known[row] = self._file(row)
+                file = known[row] = ListedFile(self, row)
             found.append(file)
         return found
 
-    def _file(self, row: int) -> LiveFile:
-        _, bucket, total, level, size, rows, low, high, schema_id, deletes, source = (
-            column.item(row) for column in self.numbers
-        )
-        stored = self.record(row)["_FILE"] if self.more[row] else {}
-        return LiveFile(
-            self.name(row),
-            size,
-            rows,
-            None if self.lacks_deletes[row] else deletes,
-            low,
-            high,
-            schema_id,
-            level,
-            self.partitions[self.codes[row]],
-            bucket,
-            total,
-            None if self.lacks_source[row] else source,
-            tuple(stored.get("_EXTRA_FILES") or ()),
-            stored.get("_EXTERNAL_PATH"),
-            (self._bytes(self.keys[0], row), self._bytes(self.keys[1], row)),
-            self.shapes,
-            partial(self.record, row),
-        )
-
-    def _bytes(self, spans: Numbers, row: int) -> bytes:
+    def bytes(self, spans: Numbers, row: int) -> bytes:
+        """The bytes of an entry's span."""
         start = spans.item(row, 0)
         return self.view[start : start + spans.item(row, 1)].tobytes()
 
@@ -233,6 +186,92 @@ class ManifestColumns:
     def view(self) -> memoryview:
         """The content, of which a part is cheap."""
         return memoryview(self.content)
+
+
+class ListedFile(LiveFile):
+    """The file of an entry, which looks its fields up in the columns: a plan of everything has a
+    million.
+    """
+
+    def __init__(self, columns: ManifestColumns, row: int) -> None:
+        object.__setattr__(self, "_columns", columns)
+        object.__setattr__(self, "_row", row)
+
+    _columns: ManifestColumns
+    _row: int
+
+    @property
+    def name(self) -> str:
+        return self._columns.name(self._row)
+
+    @property
+    def size(self) -> int:
+        return self._number(at.SIZE)
+
+    @property
+    def rows(self) -> int:
+        return self._number(at.ROWS)
+
+    @property
+    def delete_rows(self) -> int | None:
+        return None if self._columns.lacks_deletes[self._row] else self._number(at.DELETES)
+
+    @property
+    def min_sequence(self) -> int:
+        return self._number(at.FIRST_SEQUENCE)
+
+    @property
+    def max_sequence(self) -> int:
+        return self._number(at.LAST_SEQUENCE)
+
+    @property
+    def schema_id(self) -> int:
+        return self._number(at.SCHEMA)
+
+    @property
+    def level(self) -> int:
+        return self._number(at.LEVEL)
+
+    @property
+    def partition(self) -> tuple[Any, ...]:
+        return self._columns.partitions[self._columns.codes.item(self._row)]
+
+    @property
+    def bucket(self) -> int:
+        return self._number(at.BUCKET)
+
+    @property
+    def total_buckets(self) -> int:
+        return self._number(at.TOTAL)
+
+    @property
+    def source(self) -> int | None:
+        return None if self._columns.lacks_source[self._row] else self._number(at.SOURCE)
+
+    @property
+    def extra_files(self) -> tuple[str, ...]:
+        return tuple(self.file["_EXTRA_FILES"] or ()) if self._columns.more[self._row] else ()
+
+    @property
+    def external_path(self) -> str | None:
+        return self.file.get("_EXTERNAL_PATH") if self._columns.more[self._row] else None
+
+    @property
+    def keys(self) -> tuple[bytes, bytes]:
+        first, last = self._columns.keys
+        return self._columns.bytes(first, self._row), self._columns.bytes(last, self._row)
+
+    @property
+    def shapes(self) -> RowShapes:
+        return self._columns.shapes
+
+    @property
+    def stored(self) -> Callable[[], Record]:
+        return partial(self._columns.record, self._row)
+
+    def _number(self, column: int) -> int:
+        found: int = self._columns.numbers[column].item(self._row)
+        return found
 
 
 def columns_of(path: str, file: AvroFile, shapes: RowShapes) -> ManifestColumns:
@@ -275,9 +314,9 @@ def _record(schema: Any, data: pa.Buffer) -> Record:
 def _empty(count: int) -> RecordColumns:
     """Columns of so many records, all NULL."""
     return RecordColumns(
-        np.zeros((len(_NUMBERS), count), dtype=np.int64),
-        np.ones((len(_NUMBERS), count), dtype=np.uint8),
-        np.full((len(_SPANS), count, 2), -1, dtype=np.int32),
+        np.zeros((len(at.NUMBERS), count), dtype=np.int64),
+        np.ones((len(at.NUMBERS), count), dtype=np.uint8),
+        np.full((len(at.SPANS), count, 2), -1, dtype=np.int32),
         np.zeros(count, dtype=np.int32),
         np.zeros(count, dtype=np.uint8),
     )
@@ -287,27 +326,31 @@ def _made(
     path: str, shapes: RowShapes, schema: Any, content: pa.Buffer, found: RecordColumns
 ) -> ManifestColumns:
     data, spans, numbers = bytes_of(content), found.spans, found.numbers
-    codes, firsts = codes_of(data, spans[_PARTITION], _SEED)
-    starts = spans[_PARTITION][firsts].tolist()
+    codes, firsts = codes_of(data, spans[at.PARTITION], _SEED)
+    starts = spans[at.PARTITION][firsts].tolist()
     raw = [memoryview(content)[start : start + size].tobytes() for start, size in starts]
-    more = (spans[_EXTRA, :, 1] > 0) | (spans[_INDEX, :, 1] >= 0) | (spans[_ELSEWHERE, :, 1] >= 0)
+    more = (
+        (spans[at.EXTRA, :, 1] > 0)
+        | (spans[at.INDEX, :, 1] >= 0)
+        | (spans[at.ELSEWHERE, :, 1] >= 0)
+    )
     return ManifestColumns(
         path,
         shapes,
         schema,
         content,
         found.ends,
-        numbers[_KIND] == DELETE,
+        numbers[at.KIND] == DELETE,
         tuple(_narrow(column) for column in numbers),
-        found.nulls[_DELETES].astype(bool),
-        found.nulls[_SOURCE].astype(bool),
+        found.nulls[at.DELETES].astype(bool),
+        found.nulls[at.SOURCE].astype(bool),
         _narrow(codes),
         tuple(shapes.partition.decode(one) for one in raw),
         tuple(raw),
-        spans[_NAME].copy(),
-        (spans[_FIRST].copy(), spans[_LAST].copy()),
+        spans[at.NAME].copy(),
+        (spans[at.FIRST].copy(), spans[at.LAST].copy()),
         more,
-        identities_of(data, spans[_NAME], numbers[_BUCKET], numbers[_LEVEL], _SEED),
+        identities_of(data, spans[at.NAME], numbers[at.BUCKET], numbers[at.LEVEL], _SEED),
     )
 
 
