@@ -26,6 +26,7 @@ from typing import Any
 from integration import TOP
 from integration.bench import page
 from integration.bench.cells import short, table
+from keyfold.compact import jobs
 from keyfold.lookup.plan import plan_lookup
 from keyfold.read.request import ReadRequest
 from keyfold.read.scan_plan import plan
@@ -46,6 +47,7 @@ STEPS = {
     "insert": "an `INSERT` of one file: planned and committed",
     "after": "plan of one partition after it",
     "second insert": "another `INSERT`",
+    "compaction": "plan of the compaction that follows it",
     "lookup": "plan of look-ups in one partition",
     "everything": "plan of everything",
 }
@@ -109,7 +111,7 @@ def measured(folder: Path, files: int) -> dict[str, Any]:
 
     def inserted() -> None:
         found = load()
-        found.check_readable()
+        found.check_format()
         spec = plan_job(found, [column.name for column in found.layout.columns])
         message = tables.message(
             found, partition=(partition,), total=BUCKETS, sequence=spec.sequence
@@ -124,6 +126,8 @@ def measured(folder: Path, files: int) -> dict[str, Any]:
     step("insert", inserted)
     assert step("after", lambda: planned(one)) == BUCKETS + 1
     step("second insert", inserted)
+    touched = frozenset([((partition,), 0)])
+    step("compaction", lambda: jobs.plan_job(load(), "auto", touched=touched))
     step("lookup", lambda: plan_lookup(load(), ["k", "a"], [one]))
     before = _megabytes()
     assert step("everything", planned) == files + 2

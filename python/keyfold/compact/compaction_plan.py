@@ -25,7 +25,7 @@ from keyfold.compact.pick import (
     whole,
 )
 from keyfold.files.sections import packed, runs, sections_of_runs
-from keyfold.options.changelogs import LOOKUP, changelog_level
+from keyfold.options.changelogs import FULL_COMPACTION, LOOKUP, changelog_level
 from keyfold.options.declared import TableOptions
 from keyfold.read.key_cuts import by_key
 from keyfold.storage.metadata.entries import (
@@ -35,6 +35,7 @@ from keyfold.storage.metadata.entries import (
     created_millis,
     split_of,
 )
+from keyfold.storage.metadata.live_files import Asked
 from keyfold.storage.table import Table, reads_files
 from keyfold.wire.specs import (
     ChangelogInput,
@@ -103,13 +104,13 @@ class _Chosen:
 def plan(table: Table, asked: CompactionRequest) -> tuple[CompactionSpec, list[PlannedStep]]:
     """The steps of a compaction of the table's snapshot; no steps if nothing needs it."""
     options = table.options
-    files = table.live_files(partition_filter=asked.partitions)
+    files = _files(table, asked)
     if asked.strategy == AUTO and is_full_due(table, files):
         asked = replace(asked, strategy=FULL, touched=None, max_bytes=None)
     if asked.strategy == FULL:
         asked = replace(asked, lacking=_lacking(table, files))
     rules = PickRules.of(options)
-    is_awaited = options.changelog_producer == LOOKUP and rules.takes_level_0
+    is_awaited = _is_awaited(options)
     places = by_place(files).items()
     found = {at: of for at, of in places if _is_asked(asked, at, of, is_awaited=is_awaited)}
     chosen = list(_chosen(options, rules, asked, found))
@@ -120,6 +121,23 @@ def plan(table: Table, asked: CompactionRequest) -> tuple[CompactionSpec, list[P
     piece = max(LEAST_PIECE, min(-(-size // asked.parallelism), options.target_file_size))
     steps = [_step(table, options, one, chunk, piece) for one, chunk in chunks]
     return CompactionSpec(table.layout, table.stored_schemas(files), table.snapshot_id), steps
+
+
+def _files(table: Table, asked: CompactionRequest) -> Sequence[LiveFile]:
+    """The files that a compaction may be about. After a write they are those of its buckets, unless
+    the table's changelog may make others due.
+    """
+    options, touched = table.options, asked.touched
+    is_about_all = options.changelog_producer == FULL_COMPACTION or _is_awaited(options)
+    if touched is None or asked.partitions is not None or is_about_all:
+        return table.to_read(Asked(asked.partitions))[0].files()
+    found, _ = table.to_read(Asked.of_partitions({partition for partition, _ in touched}))
+    return found.in_places(touched)
+
+
+def _is_awaited(options: TableOptions) -> bool:
+    """Whether jobs wait for changes that compactions write."""
+    return options.changelog_producer == LOOKUP and PickRules.of(options).takes_level_0
 
 
 def commits(steps: Iterable[PlannedStep]) -> Iterator[int]:

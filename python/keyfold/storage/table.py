@@ -188,12 +188,11 @@ class Table:
         return None
 
     def check_rewritable(self) -> None:
-        """Raises NotSupportedError if the rows of its files can't be written anew, whichever of
-        them a reader may see.
+        """Raises NotSupportedError if the rows of its files can't be written anew, whichever files
+        it has; `to_read` checks those that it hands out.
         """
         support.check_writable(self.layout)
         self._check_indexes()
-        self._check_files(self.live())
 
     def _check_indexes(self) -> None:
         if self.snapshot_id is None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from keyfold.compact import compaction_plan, jobs
+from keyfold.compact.compaction_plan import CompactionRequest
 from keyfold.errors import CorruptDataError, NotSupportedError, TableError
 from keyfold.lookup.plan import plan_lookup
 from keyfold.options.parsing import parse
@@ -20,7 +22,7 @@ from keyfold.storage.commits import commit
 from keyfold.storage.commits.answers import Late
 from keyfold.storage.commits.attempts import CommitInfo, Entries, attempt
 from keyfold.storage.commits.looked_at import LookedAt
-from keyfold.storage.metadata.entries import LiveFile, Record, added
+from keyfold.storage.metadata.entries import LiveFile, Place, Record, added
 from keyfold.storage.metadata.partition_bounds import PartitionBounds
 from keyfold.storage.metadata.snapshot_files import number_above
 from keyfold.storage.table import Table
@@ -69,7 +71,12 @@ def committed(found: Table, draw: random.Random, live: list[LiveFile]) -> None:
 
 def test_the_answer_is_that_of_all_entries(tmp_path: Path, seed: int) -> None:
     new = tables.new_table(
-        *COLUMNS, tables.column("k"), key="p,q,k", by="p,q", manifest__merge_min_count="9"
+        *COLUMNS,
+        tables.column("k"),
+        key="p,q,k",
+        by="p,q",
+        manifest__merge_min_count="9",
+        num_sorted_run__compaction_trigger="2",
     )
     table, draw, left_out = tables.table(tmp_path, new), random.Random(seed), 0
     for _ in range(COMMITS):
@@ -108,8 +115,23 @@ def check_what_commits_look_at(table: Table, draw: random.Random, every: list[Li
     assert [file.name for file in found.files] == names
     inside = {file.partition: 2 for file in every if file.partition in partitions}
     assert found.totals(ours) == inside
+    check_compactions(table, frozenset(places))
     highest = max(file.max_sequence for file in every)
     assert number_above(table.manifests, base, table.snapshots.find) >= highest
+
+
+def check_compactions(table: Table, touched: frozenset[Place]) -> None:
+    """The steps for buckets that a write touched are theirs among the steps of the whole table."""
+
+    def steps(asked: CompactionRequest) -> list[tuple[Any, ...]]:
+        damaged.forget()
+        _, found = compaction_plan.plan(table, asked)
+        every = (one.step for one in found)
+        return [(one.partition.values, one.bucket, one.merged, one.upgraded) for one in every]
+
+    of_all = steps(CompactionRequest("minor"))
+    some = steps(CompactionRequest("minor", touched=touched))
+    assert sorted(map(str, some)) == sorted(str(one) for one in of_all if one[:2] in touched)
 
 
 def of_two(folder: Path) -> Table:
@@ -140,6 +162,15 @@ def test_a_manifest_that_nobody_needs_may_be_gone(tmp_path: Path) -> None:
     with pytest.raises(CorruptDataError, match=first["_FILE_NAME"]):
         planned(table, 1)
     assert second["_FILE_NAME"] != first["_FILE_NAME"]
+    compacted(table, 2)
+    with pytest.raises(CorruptDataError, match=first["_FILE_NAME"]):
+        compacted(table, 1)
+
+
+def compacted(table: Table, p: int) -> None:
+    """The compaction that follows a write to a bucket, planned."""
+    damaged.forget()
+    jobs.plan_job(table, "auto", touched=frozenset([((p,), 0)]))
 
 
 def test_files_of_other_partitions_may_be_of_another_format(tmp_path: Path) -> None:

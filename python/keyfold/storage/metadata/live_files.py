@@ -18,6 +18,8 @@ from keyfold.storage.metadata.entries import LiveFile, Place
 from keyfold.storage.metadata.manifest_columns import ManifestColumns, Numbers, repeated
 from keyfold.storage.metadata.partition_bounds import Partition, PartitionBounds
 
+_FEW_PARTITIONS = 100  # each is compared with the bounds of each manifest
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -29,6 +31,13 @@ class Asked:
     takes: Callable[[Partition], bool] | None = None
     takes_bucket: Callable[[int, int], bool] | None = None
     may_hold: Callable[[PartitionBounds], bool] | None = None
+
+    @staticmethod
+    def of_partitions(partitions: Collection[Partition]) -> Asked:
+        """The files of some partitions."""
+        is_few = len(partitions) <= _FEW_PARTITIONS
+        may_hold = (lambda found: found.may_hold(partitions)) if is_few else None
+        return Asked(partitions.__contains__, may_hold=may_hold)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,6 @@ from keyfold.storage.metadata.snapshots import Snapshot
 _LEAST_WEIGHT = KEPT_BYTES // 8  # of a snapshot: older ones are rarely asked for again
 LIVE: Cache[LiveFiles] = Cache(KEPT_BYTES, lambda live: max(live.memory, _LEAST_WEIGHT))
 _MANIFESTS_KEPT = 10_000
-_FEW_PARTITIONS = 100  # each is compared with the bounds of each manifest
 _LOOKS_BACK = 30  # snapshots of other engines: beyond, all manifests cost no more
 LISTS: Cache[list[Record]] = Cache(_MANIFESTS_KEPT, len)
 
@@ -52,9 +51,7 @@ def in_partitions(
     """The files of a snapshot in some partitions."""
     if snapshot is None:
         return LiveFiles((), ())
-    is_few = len(partitions) <= _FEW_PARTITIONS
-    may_hold = (lambda found: found.may_hold(partitions)) if is_few else None
-    return live_where(manifests, snapshot, Asked(partitions.__contains__, may_hold=may_hold))[0]
+    return live_where(manifests, snapshot, Asked.of_partitions(partitions))[0]
 
 
 def number_above(
