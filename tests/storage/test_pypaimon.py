@@ -108,6 +108,22 @@ def test_their_manifests(tmp_path: Path, written: Any) -> None:
         assert entry["is_dated"]
 
 
+def test_their_reading_of_manifests_that_were_merged(tmp_path: Path) -> None:
+    """Their entries are copied, in blocks of our own."""
+    new = tables.new_table(tables.column("p"), tables.column("k"), key="p,k", by="p")
+    found = tables.table(tmp_path, new)
+    for p in (2, 1, 2):
+        one = tables.message(found, partition=(p,), files=40)
+        commit.append(found, tables.spec(found), [one])
+    assert commit.compact_manifests(tables.reload(found)) == 4
+    entries = readers.files(tmp_path, "default.t")
+    live = {file.name: file for file in tables.reload(found).live_files()}
+    assert len(entries) == len(live) == 120
+    for entry in entries:
+        assert tuple(entry["min_key"]) == live[entry["name"]].min_key
+        assert entry["rows"] == live[entry["name"]].rows
+
+
 def test_statistics_are_cut_and_dense(written: Any) -> None:
     found, _ = written
     stats = found.live_files()[0].value_stats(found.layout)

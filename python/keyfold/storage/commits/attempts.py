@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from keyfold.errors import ConflictError, CorruptDataError, UnknownOutcomeError
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.metadata.entries import ADD, LAST_SEQUENCE, Record
-from keyfold.storage.metadata.manifests import merge
+from keyfold.storage.metadata.merging import merge
 from keyfold.storage.metadata.snapshot_files import number_above
 from keyfold.storage.metadata.snapshots import (  # fmt: skip
     BATCH_COMMIT_IDENTIFIER,

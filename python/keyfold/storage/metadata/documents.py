@@ -6,7 +6,7 @@ import bz2
 import json
 import lzma
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, TypeVar
@@ -22,7 +22,10 @@ _DEPTH_OF_JSON = 200  # a type in a type takes three
 _DEPTH = 32  # of Avro
 MOST_BYTES = 256 << 20  # decompressed
 MOST_RECORDS = 1 << 20
-_MAGIC, _SYNC = ({"type": "fixed", "name": n, "size": s} for n, s in (("Magic", 4), ("Sync", 16)))
+SYNC_BYTES, _BLOCK_BYTES = 16, 1 << 18
+_MAGIC, _SYNC = (
+    {"type": "fixed", "name": n, "size": s} for n, s in (("Magic", 4), ("Sync", SYNC_BYTES))
+)
 _PRIMITIVE = {"boolean", "int", "long", "float", "double", "bytes", "string"}
 
 
@@ -95,6 +98,23 @@ def opened(data: bytes) -> AvroFile:
         raise ValueError("it does not begin as an Avro file")
     codec = meta.get("avro.codec", b"null").decode()
     return AvroFile(meta["avro.schema"], *_content(source, len(data), codec, header["sync"]))
+
+
+def blocks(records: Sequence[bytes], sync: bytes) -> Iterator[bytes]:
+    """The blocks of a file whose header ends in `sync`, for records that are encoded already, by
+    the codec zstandard.
+    """
+    codec, held, size = pa.Codec("zstd"), list[bytes](), 0
+    for number, record in enumerate(records, 1):
+        held.append(record)
+        size += len(record)
+        if size >= _BLOCK_BYTES or number == len(records):
+            data = codec.compress(b"".join(held), asbytes=True)
+            out = BytesIO()
+            block = {"count": len(held), "data": data, "sync": sync}
+            fastavro.schemaless_writer(out, _BLOCK, block)
+            yield out.getvalue()
+            held, size = [], 0
 
 
 def checked_schema(schema: bytes) -> Any:

@@ -65,6 +65,7 @@ class ManifestColumns:
     path: str
     shapes: RowShapes
     schema: Any
+    schema_text: bytes
     content: pa.Buffer
     ends: Numbers
     is_deleted: Numbers
@@ -98,6 +99,16 @@ class ManifestColumns:
     def total_buckets(self) -> Numbers:
         """The number of buckets of each entry's partition."""
         return self.numbers[at.TOTAL]
+
+    @property
+    def level(self) -> Numbers:
+        """The level of each entry's file."""
+        return self.numbers[at.LEVEL]
+
+    @property
+    def schema_ids(self) -> Numbers:
+        """The schema of each entry's file."""
+        return self.numbers[at.SCHEMA]
 
     @property
     def max_sequence(self) -> Numbers:
@@ -134,13 +145,17 @@ class ManifestColumns:
 
     def record(self, row: int) -> Record:
         """The entry as its writer stored it. Raises CorruptDataError if its bytes are damaged."""
-        start = int(self.ends[row - 1]) if row else 0
         try:
-            return _record(self.schema, self.content[start : int(self.ends[row])])
+            return _record(self.schema, self.entry(row))
         except MemoryError:
             raise
         except Exception as error:  # anything that Avro's library makes of values of other types
             raise damage.metadata_file("manifest", self.path, repr(error)) from error
+
+    def entry(self, row: int) -> bytes:
+        """The entry as it is encoded."""
+        start = self.ends.item(row - 1) if row else 0
+        return self.view[start : self.ends.item(row)].tobytes()
 
     def identifier(self, row: int) -> Identifier:
         """The values by which an ADD and a DELETE mean the same file."""
@@ -286,11 +301,11 @@ def columns_of(path: str, file: AvroFile, shapes: RowShapes) -> ManifestColumns:
     accepted = decode_records(data, program, np.zeros(DEPTH, dtype=np.int64), found)
     done = int(ends[accepted - 1]) if accepted else 0
     if accepted < file.count:
-        ENTRY(_record(schema, content[done:]))  # it says what is wrong
+        ENTRY(_record(schema, file.content[done:]))  # it says what is wrong
         raise ValueError(f"record {accepted + 1} of {file.count} is not encoded as Avro has it")
     if done != len(data):
         raise ValueError(f"it has {len(data) - done} bytes more than its {file.count} records")
-    made = _made(path, shapes, schema, content, found)
+    made = _made(path, shapes, schema, file.schema, content, found)
     for row in np.flatnonzero(found.odd).tolist():
         ENTRY(made.record(row))
     _check_distinct(made)
@@ -305,7 +320,7 @@ def _understood(schema: bytes) -> tuple[Any, Rows]:
     return fastavro.parse_schema(found), program
 
 
-def _record(schema: Any, data: pa.Buffer) -> Record:
+def _record(schema: Any, data: bytes) -> Record:
     found: Any = fastavro.schemaless_reader(BytesIO(data), schema, None)
     record: Record = found
     return record
@@ -323,7 +338,12 @@ def _empty(count: int) -> RecordColumns:
 
 
 def _made(
-    path: str, shapes: RowShapes, schema: Any, content: pa.Buffer, found: RecordColumns
+    path: str,
+    shapes: RowShapes,
+    schema: Any,
+    schema_text: bytes,
+    content: pa.Buffer,
+    found: RecordColumns,
 ) -> ManifestColumns:
     data, spans, numbers = bytes_of(content), found.spans, found.numbers
     codes, firsts = codes_of(data, spans[at.PARTITION], _SEED)
@@ -338,6 +358,7 @@ def _made(
         path,
         shapes,
         schema,
+        schema_text,
         content,
         found.ends,
         numbers[at.KIND] == DELETE,

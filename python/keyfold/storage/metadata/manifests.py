@@ -1,10 +1,7 @@
 """Manifests list the files of a snapshot. Commits write and merge them, reads go through a cache.
 
 A manifest never changes under its name, so decoded ones are kept (bounded). Planning then costs
-what a commit added, not what the table holds. Without merging, planning grows by each commit: so
-small manifests at the young end are joined when there are enough of them. An older one is taken in
-only while it is no larger than what is being rewritten already. So a commit rewrites little, and
-the number of manifests stays low. A full rewrite works off deletes.
+what a commit added, not what the table holds. `merging` says which ones a commit writes anew.
 """
 
 import contextlib
@@ -13,19 +10,20 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import fastavro
+import numpy as np
 
 from keyfold.errors import CorruptDataError
 from keyfold.files import damage
-from keyfold.options.declared import TableOptions
 from keyfold.resources.cache import Cache
 from keyfold.storage.metadata.avro_records import ENTRY_SCHEMA, LIST_SCHEMA, LISTED, Check
 from keyfold.storage.metadata.binary_row import RowCodec
-from keyfold.storage.metadata.documents import decode, opened
-from keyfold.storage.metadata.entries import ADD, LiveFile, Record, RowShapes
-from keyfold.storage.metadata.live_files import LiveFiles, left_of, live_of
+from keyfold.storage.metadata.documents import SYNC_BYTES, blocks, decode, opened
+from keyfold.storage.metadata.entries import LiveFile, Record, RowShapes
+from keyfold.storage.metadata.live_files import LiveFiles, live_of
 from keyfold.storage.metadata.manifest_columns import ManifestColumns, columns_of
 from keyfold.storage.metadata.partition_bounds import PartitionBounds
 from keyfold.storage.metadata.snapshots import Snapshot
@@ -33,12 +31,10 @@ from keyfold.stores.files import Files
 
 CODEC = "zstandard"
 KEPT_BYTES = 400 << 20  # of columns: a million entries
-ENTRIES_PER_MANIFEST = 20_000
+MOST_ENTRIES = 20_000
 
 _ENTRY_SCHEMA = fastavro.parse_schema(ENTRY_SCHEMA)
 _LIST_SCHEMA = fastavro.parse_schema(LIST_SCHEMA)
-LEAST_DELETES = 64
-
 
 CACHE: Cache[ManifestColumns] = Cache(KEPT_BYTES, lambda columns: columns.memory)
 
@@ -181,16 +177,24 @@ class Manifests:
 
     def write(self, records: Sequence[Record], schema_id: int) -> list[Record]:
         """Write entries as one or more manifests; returns their records for a manifest list."""
-        starts = range(0, len(records), ENTRIES_PER_MANIFEST)
-        chunks = [records[start : start + ENTRIES_PER_MANIFEST] for start in starts]
-        return [self._write_one(chunk, schema_id) for chunk in chunks]
+        parts = (records[start:end] for start, end in even_parts(len(records)))
+        return [self._write_one(_encode(_ENTRY_SCHEMA, part), schema_id) for part in parts]
 
-    def _write_one(self, records: Sequence[Record], schema_id: int) -> Record:
+    def write_again(
+        self, entries: Sequence[tuple[ManifestColumns, int]], schema_id: int
+    ) -> list[Record]:
+        """Write entries of manifests as one or more, in their order. Those of our own manifests are
+        copied as they are encoded there.
+        """
+        parts = (entries[start:end] for start, end in even_parts(len(entries)))
+        return [self._write_one(_copied(part), schema_id) for part in parts]
+
+    def _write_one(self, data: bytes, schema_id: int) -> Record:
         name = f"manifest-{uuid.uuid4()}-0"
-        data = _encode(_ENTRY_SCHEMA, records)
         self._write(name, data)
-        CACHE.put(self.path(name), columns_of(self.path(name), opened(data), self.shapes))
-        return _list_record(name, len(data), records, schema_id, self.shapes.partition)
+        found = columns_of(self.path(name), opened(data), self.shapes)
+        CACHE.put(found.path, found)
+        return _list_record(len(data), found, schema_id)
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove manifests of a commit that was not published."""
@@ -223,16 +227,28 @@ def unless_missing() -> Iterator[None]:
             raise
 
 
-def merged_records(manifests: Sequence[ManifestColumns], *, whole_table: bool) -> list[Record]:
-    """Entries of the manifests with ADD and DELETE of one file cancelled.
+def even_parts(count: int) -> Iterator[tuple[int, int]]:
+    """The places where parts of entries begin and end, each for a manifest, of about one size."""
+    parts = -(-count // MOST_ENTRIES)
+    places = [count * part // max(parts, 1) for part in range(parts + 1)]
+    return pairwise(places)
 
-    A DELETE whose ADD is in none of them is kept, unless they are the `whole_table`.
-    """
-    live = live_of(manifests)
-    rest = [] if whole_table else left_of(manifests)
-    parts = zip(live.manifests, live.rows, strict=True)
-    rest += [(one, row) for one, rows in parts for row in rows.tolist()]
-    return [one.record(row) for one, row in rest]
+
+def _copied(entries: Sequence[tuple[ManifestColumns, int]]) -> bytes:
+    """A manifest of entries of others."""
+    buffer, parts = io.BytesIO(), list[bytes]()
+    fastavro.writer(buffer, _ENTRY_SCHEMA, (), codec=CODEC)
+    header = buffer.getvalue()
+    own = opened(header).schema
+    for one, row in entries:
+        parts.append(one.entry(row) if one.schema_text == own else _again(one.record(row)))
+    return header + b"".join(blocks(parts, header[-SYNC_BYTES:]))
+
+
+def _again(record: Record) -> bytes:
+    buffer = io.BytesIO()
+    fastavro.schemaless_writer(buffer, _ENTRY_SCHEMA, record)
+    return buffer.getvalue()
 
 
 def _encode(schema: Any, records: Sequence[Record]) -> bytes:
@@ -241,34 +257,30 @@ def _encode(schema: Any, records: Sequence[Record]) -> bytes:
     return buffer.getvalue()
 
 
-def _list_record(
-    name: str, size: int, records: Sequence[Record], schema_id: int, partition: RowCodec
-) -> Record:
-    added = sum(1 for record in records if record["_KIND"] == ADD)
-    buckets = [record["_BUCKET"] for record in records]
-    levels = [record["_FILE"]["_LEVEL"] for record in records]
-    totals = {record["_TOTAL_BUCKETS"] for record in records}
+def _list_record(size: int, found: ManifestColumns, schema_id: int) -> Record:
+    deleted, totals = len(found.deleted), np.unique(found.total_buckets)
+    bucket, level = found.bucket, found.level
+    is_empty = len(found) == 0
     return {
         "_VERSION": 2,
-        "_FILE_NAME": name,
+        "_FILE_NAME": found.path.rpartition("/")[2],
         "_FILE_SIZE": size,
-        "_NUM_ADDED_FILES": added,
-        "_NUM_DELETED_FILES": len(records) - added,
-        "_PARTITION_STATS": _partition_stats({r["_PARTITION"] for r in records}, partition),
-        "_SCHEMA_ID": max((r["_FILE"]["_SCHEMA_ID"] for r in records), default=schema_id),
-        "_MIN_BUCKET": min(buckets, default=None),
-        "_MAX_BUCKET": max(buckets, default=None),
-        "_MIN_LEVEL": min(levels, default=None),
-        "_MAX_LEVEL": max(levels, default=None),
+        "_NUM_ADDED_FILES": len(found) - deleted,
+        "_NUM_DELETED_FILES": deleted,
+        "_PARTITION_STATS": _partition_stats(found.partitions, found.shapes.partition),
+        "_SCHEMA_ID": schema_id if is_empty else int(found.schema_ids.max()),
+        "_MIN_BUCKET": None if is_empty else int(bucket.min()),
+        "_MAX_BUCKET": None if is_empty else int(bucket.max()),
+        "_MIN_LEVEL": None if is_empty else int(level.min()),
+        "_MAX_LEVEL": None if is_empty else int(level.max()),
         "_MIN_ROW_ID": None,
         "_MAX_ROW_ID": None,
-        "_TOTAL_BUCKETS": totals.pop() if len(totals) == 1 else None,
+        "_TOTAL_BUCKETS": int(totals[0]) if len(totals) == 1 else None,
         "_EXTRA_FILES": None,
     }
 
 
-def _partition_stats(raw: set[bytes], codec: RowCodec) -> Record:
-    rows = [codec.decode(data) for data in raw]
+def _partition_stats(rows: Sequence[tuple[Any, ...]], codec: RowCodec) -> Record:
     columns = [[row[i] for row in rows] for i in range(len(codec.types))]
     known = [[value for value in column if value is not None] for column in columns]
     return {
@@ -276,56 +288,3 @@ def _partition_stats(raw: set[bytes], codec: RowCodec) -> Record:
         "_MAX_VALUES": codec.encode([max(column, default=None) for column in known]),
         "_NULL_COUNTS": [column.count(None) for column in columns],
     }
-
-
-def merge(
-    manifests: Manifests,
-    listed: Sequence[Record],
-    options: TableOptions,
-    schema_id: int,
-    *,
-    whole_table: bool = False,
-) -> tuple[list[Record], list[str]]:
-    """The manifests to list instead of `listed`, and the names of those written anew: those that
-    are due, or those of the whole table.
-    """
-    if whole_table or _is_full(listed, options):
-        return _rewrite(manifests, listed, schema_id, whole_table=True)
-    young = _young(listed, options)
-    if young == 0:
-        return list(listed), []
-    kept, chosen = listed[:-young], listed[-young:]
-    rewritten, names = _rewrite(manifests, chosen, schema_id, whole_table=young == len(listed))
-    return [*kept, *rewritten], names
-
-
-def _is_full(listed: Sequence[Record], options: TableOptions) -> bool:
-    if len(listed) < 2:
-        return False
-    deleted = sum(record["_NUM_DELETED_FILES"] for record in listed)
-    added = sum(record["_NUM_ADDED_FILES"] for record in listed)
-    changed = sum(record["_FILE_SIZE"] for record in listed if record["_NUM_DELETED_FILES"])
-    is_large: bool = changed >= options.manifest_full_compaction_size
-    is_mostly_deleted: bool = deleted >= LEAST_DELETES and 2 * deleted >= added
-    return is_large or is_mostly_deleted
-
-
-def _young(listed: Sequence[Record], options: TableOptions) -> int:
-    """The number of manifests at the young end to join, 0 if there are too few."""
-    total, count = 0, 0
-    for record in reversed(listed):
-        size = record["_FILE_SIZE"]
-        is_outweighed = count >= options.manifest_merge_min_count and size > total
-        if size >= options.manifest_target_file_size or is_outweighed:
-            break
-        total, count = total + size, count + 1
-    return count if count >= options.manifest_merge_min_count else 0
-
-
-def _rewrite(
-    manifests: Manifests, chosen: Sequence[Record], schema_id: int, *, whole_table: bool
-) -> tuple[list[Record], list[str]]:
-    decoded = [manifests.decoded(record) for record in chosen]
-    records = merged_records(decoded, whole_table=whole_table)
-    written = manifests.write(records, schema_id)
-    return written, [record["_FILE_NAME"] for record in written]

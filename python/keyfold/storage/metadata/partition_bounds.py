@@ -42,6 +42,20 @@ class PartitionBounds:
         """Whether an entry may be in one of the partitions."""
         return any(all(map(_may_be, values, self.columns)) for values in partitions)
 
+    @property
+    def is_one(self) -> bool:
+        """Whether all entries are in one partition."""
+        return all(low is not None and low == high for low, high, _ in self.columns)
+
+    def overlaps(self, other: "PartitionBounds") -> bool:
+        """Whether one partition may be within both bounds, of which both must say something."""
+        pairs = [
+            (one, two)
+            for one, two in zip(self.columns, other.columns, strict=True)
+            if one[0] is not None and two[0] is not None
+        ]
+        return bool(pairs) and all(one[0] <= two[1] and two[0] <= one[1] for one, two in pairs)
+
 
 def _bounds(kind: str, low: Any, high: Any, nulls: int | None) -> Bounds:
     """The bounds of a column. NULLs are counted beside values only: some writers count wrong. NaN
