@@ -19,7 +19,8 @@ from keyfold.storage.metadata.avro_records import ENTRY, ENTRY_SCHEMA
 from keyfold.storage.metadata.binary_row import RowCodec
 from keyfold.storage.metadata.documents import AvroFile, opened
 from keyfold.storage.metadata.entries import DELETE, LiveFile, RowShapes, identifier
-from keyfold.storage.metadata.manifest_columns import FILES, ManifestColumns, columns_of
+from keyfold.storage.metadata.manifest_columns import FILES, ManifestColumns
+from keyfold.storage.metadata.manifest_decoding import columns_of
 from keyfold.types.logical import Atomic
 from tests.bridge.mutations import OF_BYTES
 from tests.kernels.hostile import guard, mutated

@@ -24,7 +24,8 @@ from keyfold.storage.metadata.binary_row import RowCodec
 from keyfold.storage.metadata.documents import SYNC_BYTES, blocks, decode, opened
 from keyfold.storage.metadata.entries import LiveFile, Record, RowShapes
 from keyfold.storage.metadata.live_files import LiveFiles, live_of
-from keyfold.storage.metadata.manifest_columns import ManifestColumns, columns_of
+from keyfold.storage.metadata.manifest_columns import ManifestColumns
+from keyfold.storage.metadata.manifest_decoding import columns_of
 from keyfold.storage.metadata.partition_bounds import PartitionBounds
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.stores.files import Files

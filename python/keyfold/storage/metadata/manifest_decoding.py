@@ -1,0 +1,129 @@
+"""The bytes of a manifest become columns, by a program of steps made of its writer's schema."""
+
+from __future__ import annotations
+
+import secrets
+from functools import lru_cache
+from typing import Any
+
+import fastavro
+import numpy as np
+import pyarrow as pa
+
+from keyfold.kernels.avro.entries import codes_of, identities_of
+from keyfold.kernels.avro.records import DEPTH, RecordColumns, decode_records
+from keyfold.kernels.buffers import Rows, bytes_of
+from keyfold.storage.metadata import entry_columns as at
+from keyfold.storage.metadata.avro_program import WantedFields, least_bytes, program_of
+from keyfold.storage.metadata.avro_records import ENTRY, ENTRY_FIELDS
+from keyfold.storage.metadata.documents import AvroFile, checked_schema
+from keyfold.storage.metadata.entries import DELETE, RowShapes
+from keyfold.storage.metadata.manifest_columns import (  # fmt: skip
+    ManifestColumns,
+    Numbers,
+    record_of,
+    repeated,
+)
+
+_WANTED = WantedFields(ENTRY_FIELDS, at.NUMBERS, at.SPANS)
+_LEAST_BYTES = least_bytes(ENTRY_FIELDS)
+_SCHEMAS_KEPT = 16
+_SEED = secrets.randbits(64)
+
+
+def columns_of(path: str, file: AvroFile, shapes: RowShapes) -> ManifestColumns:
+    """The columns of a manifest. Raises some exception if its bytes are not those of a manifest, or
+    if an entry is in it twice.
+    """
+    if file.count * _LEAST_BYTES > len(file.content):
+        raise ValueError(f"{len(file.content)} bytes claim {file.count} records")
+    schema, program = _understood(file.schema)
+    content, found = pa.py_buffer(file.content), _empty(file.count)
+    data, ends = bytes_of(content), found.ends
+    accepted = decode_records(data, program, np.zeros(DEPTH, dtype=np.int64), found)
+    done = int(ends[accepted - 1]) if accepted else 0
+    if accepted < file.count:
+        ENTRY(record_of(schema, file.content[done:]))  # it says what is wrong
+        raise ValueError(f"record {accepted + 1} of {file.count} is not encoded as Avro has it")
+    if done != len(data):
+        raise ValueError(f"it has {len(data) - done} bytes more than its {file.count} records")
+    made = _made(path, shapes, schema, file.schema, content, found)
+    for row in np.flatnonzero(found.odd).tolist():
+        ENTRY(made.record(row))
+    _check_distinct(made)
+    return made
+
+
+@lru_cache(_SCHEMAS_KEPT)
+def _understood(schema: bytes) -> tuple[Any, Rows]:
+    """The schema of a file as Avro's library takes it, and the program that reads its records."""
+    found = checked_schema(schema)
+    program = program_of(found, _WANTED)
+    return fastavro.parse_schema(found), program
+
+
+def _empty(count: int) -> RecordColumns:
+    """Columns of so many records, all NULL."""
+    return RecordColumns(
+        np.zeros((len(at.NUMBERS), count), dtype=np.int64),
+        np.ones((len(at.NUMBERS), count), dtype=np.uint8),
+        np.full((len(at.SPANS), count, 2), -1, dtype=np.int32),
+        np.zeros(count, dtype=np.int32),
+        np.zeros(count, dtype=np.uint8),
+    )
+
+
+def _made(
+    path: str,
+    shapes: RowShapes,
+    schema: Any,
+    schema_text: bytes,
+    content: pa.Buffer,
+    found: RecordColumns,
+) -> ManifestColumns:
+    data, spans, numbers = bytes_of(content), found.spans, found.numbers
+    codes, firsts = codes_of(data, spans[at.PARTITION], _SEED)
+    starts = spans[at.PARTITION][firsts].tolist()
+    raw = [memoryview(content)[start : start + size].tobytes() for start, size in starts]
+    more = (
+        (spans[at.EXTRA, :, 1] > 0)
+        | (spans[at.INDEX, :, 1] >= 0)
+        | (spans[at.ELSEWHERE, :, 1] >= 0)
+    )
+    return ManifestColumns(
+        path,
+        shapes,
+        schema,
+        schema_text,
+        content,
+        found.ends,
+        numbers[at.KIND] == DELETE,
+        tuple(_narrow(column) for column in numbers),
+        found.nulls[at.DELETES].astype(bool),
+        found.nulls[at.SOURCE].astype(bool),
+        _narrow(codes),
+        tuple(shapes.partition.decode(one) for one in raw),
+        tuple(raw),
+        spans[at.NAME].copy(),
+        (spans[at.FIRST].copy(), spans[at.LAST].copy()),
+        more,
+        identities_of(data, spans[at.NAME], numbers[at.BUCKET], numbers[at.LEVEL], _SEED),
+    )
+
+
+def _narrow(column: Numbers) -> Numbers:
+    """The numbers in as few bytes as hold the largest of them."""
+    if not len(column):
+        return column.copy()
+    kind = np.result_type(np.min_scalar_type(column.min()), np.min_scalar_type(column.max()))
+    return column.astype(kind if kind.kind in "iu" else column.dtype)
+
+
+def _check_distinct(made: ManifestColumns) -> None:
+    """Raises ValueError if a file is added or deleted twice."""
+    seen = set()
+    for _, row in repeated([made], [np.arange(len(made))]):
+        key = made.is_deleted.item(row), made.identifier(row)
+        if key in seen:
+            raise ValueError(f"file {made.name(row)} is in it twice")
+        seen.add(key)
