@@ -34,6 +34,18 @@ def day(back: float, form: str = "%Y-%m-%d") -> str:
     return (datetime.now() - back * DAY).strftime(form)
 
 
+def test_compactions_let_go_what_is_too_old(tmp_path: Path) -> None:
+    """Those of a write-only table are the only ones that look."""
+    table = made(tmp_path, partition__expiration_time="36 h", write_only="true")
+    every = {(day(back), 0, k, "x") for back in (0, 3) for k in range(5)}
+    table.upsert([dict(zip(COLUMNS, row, strict=True)) for row in every])
+    table.upsert([dict(zip(COLUMNS, row, strict=True)) for row in every])
+    assert rows(table) == every
+    steps = table.compact()
+    assert rows(table) == {row for row in every if row[0] == day(0)}
+    assert set(steps.column("partition").to_pylist()) == {f"dt={day(0)}/hh=0"}
+
+
 def test_what_is_too_old_by_its_values_goes(tmp_path: Path, seed: int) -> None:
     """The definition parses each row's own day and hour, and knows nothing of partitions."""
     random = Random(seed)

@@ -1,6 +1,7 @@
 """Stores that are only read: tables written elsewhere are read there, and nothing is written."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,16 @@ from keyfold.merge.plan import check
 from keyfold.read import reader
 from keyfold.storage.catalogs.namespaces import Namespaces
 from keyfold.storage.catalogs.warehouse import WarehouseCatalog, open_catalog
+from keyfold.storage.table import Table
 from keyfold.stores.files import Files
 from keyfold.stores.hadoop import HadoopFiles
+from keyfold.write.keys.stored_keys import stored_keys
 from tests.concurrency import jobs
 from tests.concurrency.jobs import rows_of
 from tests.read import harness
 from tests.storage import tables
 
+IDS = {"auto-increment.fields": "v"}
 ROWS = [{"k": k, "v": -k} for k in range(1000)]
 
 
@@ -62,7 +66,13 @@ def test_google_storage(
     )
     monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT", str(key))
     warehouse = options["warehouse"].replace("s3:", "gs:")
-    is_read_only(open_catalog("lake", {"warehouse": warehouse, "gcs.access-token": "one"}, check))
+    lake = open_catalog("lake", {"warehouse": warehouse, "gcs.access-token": "one"}, check)
+    is_read_only(lake)
+    table = lake.load_table(["default"], "t")
+    assert isinstance(table, Table)
+    ids = replace(table, layout=replace(table.layout, options=table.layout.options | IDS))
+    with pytest.raises(NotSupportedError, match="ids of column v need a store that creates"):
+        stored_keys(ids, None, only_new=False)
 
 
 def test_hadoop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from keyfold.procedures.declare import (
     Rows,
 )
 from keyfold.wire.predicates import Predicate
+from keyfold.write.expired_partitions import expire_due
 
 
 def _compact(
@@ -34,6 +35,9 @@ def _compact(
         )
     if where is False:
         return [skipped("no partition satisfies the condition")]
+    table = call.newest()
+    if table.options.expires_partitions and not dry_run:
+        expire_due(table)
     return compacted(
         call.caller,
         call.newest,
@@ -98,6 +102,7 @@ COMPACT = Procedure(
     "Merges everything into one run in each bucket (`full`), or what is due (`minor`). "
     "`partitions` has the form `'dt=2024-01-01,hh=1;dt=2024-01-02'`. `options` apply to this call, "
     "as `'name=value,…'` or a map: those of compaction, files, commits and snapshots, but none "
-    "that decides what the rows are.",
+    "that decides what the rows are. Partitions that the table's options let go by their age go "
+    "first, those of a write-only table too.",
     again=True,
 )
