@@ -9,6 +9,7 @@ from keyfold.aggregates import aggregates
 from keyfold.aggregates.binding import Words, bound, named
 from keyfold.aggregates.declaration import Aggregate
 from keyfold.errors import TableError
+from keyfold.merge.averages import AVERAGE, is_average
 from keyfold.merge.sequence_groups import group_fields
 from keyfold.options.declared import TableOptions
 from keyfold.types import logical
@@ -46,6 +47,8 @@ def chosen_aggregate(layout: TableLayout, options: TableOptions, name: str) -> A
         option, function = TableOptions.default_aggregate.name, options.default_aggregate
     if function is None:
         return None
+    if is_average(options, name):
+        return AVERAGE
     column = layout.column(name)
     words = Words(
         f"table {layout.name}, option {option}",

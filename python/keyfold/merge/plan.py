@@ -10,6 +10,7 @@ import pyarrow as pa
 from keyfold.aggregates.declaration import BadRecord
 from keyfold.errors import TableError
 from keyfold.lazy import cached_property
+from keyfold.merge import averages
 from keyfold.merge.column_aggregate import normalizers
 from keyfold.merge.engine import Engine, Fold
 from keyfold.merge.engines import engine
@@ -56,6 +57,7 @@ class MergePlan:
         """
         if not self.engine.folds_columns:
             return batch
+        batch = averages.filled(self.layout, batch, set(columns), overwrites=overwrites)
         found = normalizers(self.layout, self.options, overwrites=overwrites)
         for name in found.keys() & set(columns):
             place = batch.schema.get_field_index(name)
@@ -136,9 +138,10 @@ def check(layout: TableLayout, before: TableLayout | None = None) -> TableLayout
     The check refuses unknown engines, functions, field options, types they don't take, conflicts:
     the merge can't do these. After an ALTER of `before`, unchanged options are left alone.
     """
-    settled = stored_functions(layout)
+    settled = averages.settled(stored_functions(layout))
     check_field_options(settled, {} if before is None else before.options)
     options = parse(settled)
+    averages.check(settled, options, before)
     engine(options.merge_engine, layout.name).check(settled, options)
     check_initial(settled, options)
     return settled

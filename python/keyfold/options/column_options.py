@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+SUM_AND_COUNT = "sum-and-count"
 ON_WRITE, NOW = "on-write", "current_timestamp"  # the option and its value
 
 
@@ -24,6 +25,10 @@ FIELD_OPTIONS: Mapping[str, FieldOption] = {
     ON_WRITE: FieldOption(
         f"`{NOW}`: each write sets the column, a TIMESTAMP, to the time of its job, whatever its "
         "rows bring."
+    ),
+    SUM_AND_COUNT: FieldOption(
+        "Of a column whose function is `avg`: the two columns that hold its sum and its count.",
+        names_columns=True,
     ),
     "sequence-group": FieldOption(
         "Under partial-update: columns that change only with a record whose `<column>` (or "

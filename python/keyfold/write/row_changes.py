@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import values
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER
+from keyfold.merge.averages import check_parts_left, with_parts
 from keyfold.merge.column_results import combine
 from keyfold.merge.engines import engine
 from keyfold.merge.kinds import Kinds, from_text
@@ -77,7 +78,9 @@ def assigned_columns(
         return None
     if options.sequence_fields or engine(options.merge_engine, layout.name).sequences(options):
         return None
+    check_parts_left(layout, options, names, "updating")
     named = {*layout.primary_key, *names, *options.id_columns, *options.on_write}
+    named = with_parts(layout, options, named)
     left = [one for one in layout.columns if one.name not in named]
     is_whole = any(not one.type.nullable for one in left) or not left
     if is_whole or {*names} & {*layout.primary_key}:

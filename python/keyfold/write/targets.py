@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from keyfold.errors import TableError
 from keyfold.ids.filling import explicit
+from keyfold.merge.averages import check_parts_left, with_parts
 from keyfold.merge.engines import engine
 from keyfold.options import fluss
 from keyfold.options.declared import TableOptions
@@ -39,7 +40,9 @@ def named_columns(
     names = [_column(layout, name) for name in names_of(text)]
     options = parse(layout)
     filled = options.id_columns  # by tasks, as are those that each write sets
+    check_parts_left(layout, options, names)
     names += (*filled, *options.on_write)
+    names = [*names, *(with_parts(layout, options, names) - set(names))]
     missing = [name for name in layout.primary_key if name not in names]
     if missing:
         raise TableError(

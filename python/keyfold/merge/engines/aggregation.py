@@ -5,7 +5,7 @@ Sequence fields take last_value, primary-key columns the newest record, other co
 last_non_null_value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ from keyfold.errors import TableError
 from keyfold.kernels.buffers import ones
 from keyfold.kernels.folds.picked import indices, take
 from keyfold.kernels.ops import ADD, DELETE, INSERT, RESET, RETRACT, RETRACTIONS, SKIP
+from keyfold.merge import averages
 from keyfold.merge.column_aggregate import aggregate_of, check_functions, refused_retract
 from keyfold.merge.engine import Engine, Fold, Folded, MergeStep, shown
 from keyfold.merge.kinds import Kinds, is_retract
@@ -39,17 +40,21 @@ REMOVES = Option(
 
 @dataclass(frozen=True)
 class _Column:
-    """The fold of one output column; without an aggregate it has the newest record's value."""
+    """The fold of one output column; without an aggregate it has the newest record's value. A mean
+    is made of two other columns, by their places.
+    """
 
     name: str
     aggregate: Aggregate | None
     ignores_retract: bool
+    parts: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
 class _Aggregation:
     layout: TableLayout
     columns: tuple[_Column, ...]
+    output: int  # columns, after which come those that only means need
     removes_on_delete: bool
 
 
@@ -59,11 +64,24 @@ def ignores_retract(options: TableOptions, name: str) -> bool:
 
 
 def _prepare(layout: TableLayout, options: TableOptions, output: Sequence[str]) -> Fold:
+    names = averages.columns_to_fold(layout, options, output)
+    means = {one.name: one for one in averages.averages(layout, options)}
     columns = tuple(
-        _Column(name, aggregate_of(layout, options, name), ignores_retract(options, name))
-        for name in output
+        _Column(
+            name,
+            aggregate_of(layout, options, name),
+            ignores_retract(options, name),
+            (names.index(means[name].sum), names.index(means[name].count))
+            if name in means
+            else None,
+        )
+        for name in names
     )
-    return partial(_fold, _Aggregation(layout, columns, options[REMOVES]))
+    return partial(_fold, _Aggregation(layout, columns, len(output), options[REMOVES]))
+
+
+def _needs(layout: TableLayout, options: TableOptions, output: Sequence[str]) -> Iterable[str]:
+    return averages.with_parts(layout, options, output)
 
 
 def _fold(plan: _Aggregation, step: MergeStep, drops_deletes: bool) -> Folded:
@@ -74,10 +92,15 @@ def _fold(plan: _Aggregation, step: MergeStep, drops_deletes: bool) -> Folded:
     adds = step.marks is None and bool((ops == ADD).all())
     arrays = [
         take(step.columns[column.name], last)
-        if column.aggregate is None
+        if column.aggregate is None or column.parts is not None
         else _column(plan, step, column, without_retracts if column.ignores_retract else ops, adds)
         for column in plan.columns
     ]
+    for place, column in enumerate(plan.columns):
+        if column.parts is not None:
+            total, count = (arrays[part] for part in column.parts)
+            arrays[place] = averages.quotient(total, count, arrays[place].type)
+    del arrays[plan.output :]
     folded = Folded(arrays, _kinds(step, ops), step.last)
     return shown(folded) if drops_deletes else folded
 
@@ -168,7 +191,13 @@ def definition(
         skips = ignores_retract(options, name)
         own = [SKIP if skips and op == RETRACT else op for op in ops]
         values = [values[name] for _, values in records]
-        row[name] = _definition_column(aggregate_of(layout, options, name), own, values)
+        if not averages.is_average(options, name):
+            row[name] = _definition_column(aggregate_of(layout, options, name), own, values)
+    for one in averages.averages(layout, options):
+        if one.name in records[0][1]:
+            scale = getattr(layout.column(one.name).type, "scale", None)
+            row[one.name] = averages.definition(row[one.sum], row[one.count], scale)
+    row = {name: row[name] for name in records[0][1]}
     return (DELETE if ops[-1] == RESET else INSERT), row
 
 
@@ -198,6 +227,7 @@ AGGREGATION = Engine(
     _check,
     _prepare,
     definition,
+    needs=_needs,
     keeps_keys=True,
     folds_columns=True,
     takes_partial_writes=True,
