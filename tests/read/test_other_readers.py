@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import keyfold
 from keyfold.aggregates.states.bound_signatures import parse
 from keyfold.kernels.unsafe_rows.encode import encode
 from keyfold.storage.schema.definition import NewTable
@@ -139,3 +140,23 @@ def test_they_hide_what_is_not_compacted_of_first_row_tables(tmp_path: Path, rea
     found = tables.table(tmp_path, new_table(merge_engine="first-row"))
     harness.upsert(found, NUMBERS[0])
     assert len(readers.READERS[reader](tmp_path, "default.t")) == 0
+
+
+@pytest.mark.parametrize("reader", readers.READERS)
+def test_they_read_what_writes_fill_and_refuse_means(tmp_path: Path, reader: str) -> None:
+    """Ids, times of writes, sums and counts are columns like others."""
+    catalog = keyfold.connect(tmp_path)
+    filled = {"auto-increment.fields": "id", "fields.at.on-write": "current_timestamp"}
+    columns = {"w": "STRING", "id": "BIGINT", "at": "TIMESTAMP"}
+    table = catalog.create_table("t", columns, ["w"], (), filled)
+    for words in ("ab", "bc"):
+        table.upsert([{"w": word} for word in words])
+    theirs = readers.READERS[reader](tmp_path, "default.t").to_pylist()
+    assert len({row["id"] for row in theirs}) == 3
+    assert sorted(theirs, key=str) == sorted(table.scan().to_pylist(), key=str)
+    means = {"fields.x.aggregate-function": "avg", "fields.x.sum-and-count": "s, c"}
+    columns = {"k": "INT", "x": "DOUBLE", "s": "DOUBLE", "c": "BIGINT"}
+    options = means | {"merge-engine": "aggregation"}
+    catalog.create_table("m", columns, ["k"], (), options).upsert([{"k": 1, "x": 1.0}])
+    with pytest.raises(readers.Refused, match=r"'avg'|other aggregators"):
+        readers.READERS[reader](tmp_path, "default.m")
