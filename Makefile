@@ -105,6 +105,7 @@ build/readers/.installed: requirements-readers.lock | .venv/.packages
 build/spark/.installed: requirements-spark.lock | .venv/.installed
 	$(PYTHON) -m venv --clear build/spark
 	build/spark/bin/pip install --quiet --no-deps --requirement requirements-spark.lock
+	build/spark/bin/pip uninstall --quiet --yes setuptools && ln -s $(CURDIR)/$(BIN)/keyfold build/spark/bin
 	build/spark/bin/python -c 'import pathlib, sysconfig; place = sysconfig.get_path("purelib"); \
 	  rest = place.replace(f"{pathlib.Path.cwd()}/build/spark/", f"{pathlib.Path.cwd()}/.venv/"); \
 	  pathlib.Path(place, "rest.pth").write_text(f"import site; site.addsitedir({rest!r})\n")'

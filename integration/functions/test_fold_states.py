@@ -80,7 +80,7 @@ def test_states_in_queries(spark: SparkSession, rows: None) -> None:
         expected(spark)
     )
     groups = f"SELECT g, {listed('{x}_combine({a}) AS c{n}')} FROM fold_rows GROUP BY g, part"
-    unions = f"SELECT g, {listed('{x}_union(c{n}) AS c{n}')} FROM ({groups}) GROUP BY g"
+    unions = f"SELECT g, {listed('keyfold.{x}_union(c{n}) AS c{n}')} FROM ({groups}) GROUP BY g"
     finals = f"SELECT g, {listed('{x}_finalize(c{n})')} FROM ({unions}) ORDER BY g"
     assert results(spark, finals) == expected(spark)
 
@@ -129,7 +129,9 @@ def test_states_in_tables(spark: SparkSession, rows: None, fresh_name: FreshName
     assert results(spark, read) == wanted
     spark.sql(f"CALL keyfold.sys.compact('{daily}')")
     assert results(spark, read) == wanted
-    spark.sql(f"INSERT INTO {total} SELECT g, {listed('{x}_union(c{n})')} FROM {daily} GROUP BY g")
+    spark.sql(
+        f"INSERT INTO {total} SELECT g, {listed('keyfold.{x}_union(c{n})')} FROM {daily} GROUP BY g"
+    )
     assert results(
         spark, f"SELECT g, {listed('{x}_finalize(c{n})')} FROM {total} ORDER BY g"
     ) == expected(spark)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pyspark
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -14,6 +15,8 @@ from integration.sessions import conf
 NAMES = ("o", "l", "other", "days", "hours", "blanks", "many")
 ORDERS, LINES, OTHER, DAYS, HOURS, BLANKS, MANY = (f"keyfold.it.by_bucket_{name}" for name in NAMES)
 LEFT = f"SELECT a.*, b.k FROM {BLANKS} a LEFT JOIN"
+# Spark 4.3 reads a bucket of several partitions in one task, where a query groups by some of them.
+ACROSS_PARTITIONS = 1 if pyspark.__version__.startswith("4.2.") else 0
 SETTINGS = {
     "spark.sql.sources.v2.bucketing.enabled": "true",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
@@ -96,7 +99,7 @@ def by_bucket(spark: SparkSession, query: str) -> DataFrame:
         (f"SELECT * FROM {DAYS} a JOIN {DAYS} b USING (day, v)", 0),
         (f"SELECT * FROM {DAYS} FULL JOIN (SELECT * FROM {DAYS} WHERE v > 3) USING (day, v)", 0),
         (f"SELECT * FROM {HOURS} a JOIN {HOURS} b USING (hour, v, day) WHERE a.day < 8", 0),
-        (f"SELECT day, v, count(DISTINCT hour) FROM {HOURS} GROUP BY day, v", 1),
+        (f"SELECT day, v, count(DISTINCT hour) FROM {HOURS} GROUP BY day, v", ACROSS_PARTITIONS),
         (f"SELECT day, v, hour, sum(w), count(*) FROM {HOURS} GROUP BY day, v, hour", 0),
         (f"{LEFT} (SELECT * FROM {BLANKS} WHERE p = '') b ON a.p = b.p AND a.k = b.k", 0),
         (f"{LEFT} (SELECT * FROM {BLANKS} WHERE p = ' ') b ON a.p = b.p AND a.k = b.k", 0),
