@@ -42,7 +42,8 @@ def written(
 ) -> tuple[WriteSpec, list[CommitMessage]]:
     """A job that has written its records and not committed yet."""
     layout = found.layout
-    batches = fold_unsorted(plan(layout, layout.arrow_schema.names), [batch(layout, rows)])
+    merge = plan(layout, layout.arrow_schema.names, marks=found.options.engine.folds_columns)
+    batches = fold_unsorted(merge, [batch(layout, rows)])
     directory = UNPARTITIONED.bucket_folder(layout, 0)
     target = Target(layout, found.options)
     files: list[FileMeta] = write_files(target, directory, batches, sequence)

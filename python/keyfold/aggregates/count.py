@@ -30,6 +30,7 @@ COUNT = Fold(
     INTEGER,
     SUM.definition,
     is_retractable=True,
+    retracts_alone=True,
     reversal="append",
     is_stored_by_paimon=False,
     normalize=counted,

@@ -98,6 +98,9 @@ class _Declaration:
     `passes_nulls` means that adding a NULL never changes a result: rows of a partial write need no
     mark for such a column that they don't name. `retains_null` means that a NULL that is added
     first stays.
+    `retracts_alone` means that a retraction leaves the same whether it meets what it takes back or
+    folds with later records before: its result is then added, or, if it is NULL though a value was
+    taken back, replaces.
     `aliases` are other systems' spellings, in any letter case, with `-` or `_`. `bind` makes the
     aggregate of one column from its settings, by parameter name, and the column's type. `refuses`
     says in words why a type that `accepts` takes is wrong. `reversal` is the treatment of an older
@@ -121,6 +124,7 @@ class _Declaration:
     accepts: Accepts
     definition: Callable[[Records], Any]
     is_retractable: bool = False
+    retracts_alone: bool = False
     passes_nulls: bool = True
     retains_null: bool = False
     aliases: tuple[str, ...] = ()

@@ -126,6 +126,7 @@ SUM = Fold(
     NUMERIC,
     definition,
     is_retractable=True,
+    retracts_alone=True,
     reversal="append",
     fold=_fold,
     over_records="SUM",

@@ -14,6 +14,7 @@ from typing import Any
 
 from keyfold.compact.awaited import is_full_due
 from keyfold.compact.groups import Group, Rewriting, Work, work
+from keyfold.compact.kept_deletes import retractions_wait
 from keyfold.compact.pick import (
     BucketRun,
     Intervals,
@@ -109,7 +110,7 @@ def plan(table: Table, asked: CompactionRequest) -> tuple[CompactionSpec, list[P
         asked = replace(asked, strategy=FULL, touched=None, max_bytes=None)
     if asked.strategy == FULL:
         asked = replace(asked, lacking=_lacking(table, files))
-    rules = PickRules.of(options)
+    rules = PickRules.of(options, retractions_wait=retractions_wait(table.layout))
     is_awaited = _is_awaited(options)
     places = by_place(files).items()
     found = {at: of for at, of in places if _is_asked(asked, at, of, is_awaited=is_awaited)}

@@ -139,7 +139,7 @@ def _advice(
     elif rows and deletes * DELETES >= rows:
         drops = f"run {whole.compact('full')} to drop them"
         if first_kept(whole.options) != NONE:
-            drops = "they hide late rows; keyfold.deletes.time-retained says for how long"
+            drops = "later rows fold with them; keyfold.deletes.time-retained says for how long"
         yield f"{100 * deletes // rows} % of the rows are deletes: {drops}"
     yield from _on_files(found, whole)
     yield from _on_size(size, whole)

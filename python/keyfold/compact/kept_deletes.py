@@ -1,7 +1,8 @@
-"""Deletes that stay in the oldest files: under a `sequence.field` they hide rows that come late.
+"""Deletes that stay in the oldest files: a record that comes later folds with them.
 
-Without them a compaction would decide what a later INSERT of a lower sequence does. They leave
-after a time: a table whose rows come and go would grow for ever.
+They hide rows that come late under a `sequence.field`, and take back from rows that come after
+them. Without them a compaction would decide about that. They leave after a time: a table whose rows
+come and go would grow for ever.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.kernels.buffers import values
+from keyfold.merge.engines import engine
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, is_retract
 from keyfold.options.declared import TableOptions
+from keyfold.options.parsing import parse
+from keyfold.wire.layout import TableLayout
 
 NONE = (1 << 63) - 1
 
@@ -23,9 +27,17 @@ def first_kept(options: TableOptions) -> int:
     """The number from which on records of kind -D and -U stay; NONE if they leave with the rows
     that they remove. The numbers of a job's records begin with the time at which it started.
     """
-    if not options.orders_records or options.ignore_delete:
+    declared = engine(options.merge_engine, "")
+    if options.ignore_delete or not declared.keeps_deletes(options):
         return NONE
     return int((time.time() - options.deletes_seconds) * 1000) << 20
+
+
+def retractions_wait(layout: TableLayout) -> bool:
+    """Whether records merge with a retraction only together with all that is older."""
+    options = parse(layout)
+    declared = engine(options.merge_engine, layout.name)
+    return not options.ignore_delete and declared.retractions_wait(layout, options)
 
 
 def kept(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:

@@ -42,7 +42,7 @@ class RunPick:
 @dataclass(frozen=True)
 class PickRules:
     """The options of a pick. Sizes are bytes, None if the rule is not set. With `takes_level_0` no
-    run is left on level 0.
+    run is left on level 0. If `retractions_wait`, they merge only together with all older runs.
     """
 
     trigger: int
@@ -53,9 +53,10 @@ class PickRules:
     total_size: int | None = None
     incremental_size: int | None = None
     takes_level_0: bool = False
+    retractions_wait: bool = False
 
     @staticmethod
-    def of(options: TableOptions) -> PickRules:
+    def of(options: TableOptions, *, retractions_wait: bool = False) -> PickRules:
         """The rules in the table's options. The stop trigger is never below the trigger."""
         trigger = options.compaction_trigger
         stop = options.compaction_stop_trigger
@@ -68,6 +69,7 @@ class PickRules:
             options.compaction_total_size,
             options.compaction_incremental_size,
             takes_level_0(options),
+            retractions_wait,
         )
 
     @property
@@ -178,12 +180,26 @@ def pick_whole(
 
 def whole(runs: Sequence[BucketRun], rules: PickRules, found: RunPick) -> RunPick:
     """The pick and the runs that can't be left behind. After it every picked file is newer than
-    each file that stays and touches its keys.
+    each file that stays and touches its keys, and retractions are where they may merge.
     """
+    if rules.retractions_wait and _is_waiting(runs[: found.count], runs[found.count :]):
+        return RunPick(len(runs), rules.top)
     count = found.count
     while (torn := _torn(runs, count)) is not None:
         count = unit(runs, rules, torn + 1).count
     return found if count == found.count else unit(runs, rules, count)
+
+
+def _is_waiting(picked: Sequence[BucketRun], stays: Sequence[BucketRun]) -> bool:
+    """Whether a picked file has retractions that may take back from a file that stays, and would
+    merge with others.
+    """
+    below = Intervals([file for run in stays for file in run.files])
+    return len(picked) > 1 and any(
+        file.delete_rows != 0 and below.touch(file.first, file.last)
+        for run in picked
+        for file in run.files
+    )
 
 
 def _torn(runs: Sequence[BucketRun], count: int) -> int | None:

@@ -40,7 +40,7 @@ def fold_unsorted(
     if found is None:
         return []
     step, ordinals = found
-    folded = fold_step(plan, step, drop_deletes=False, has_oldest=False)
+    folded = fold_step(plan, step, drop_deletes=False, has_oldest=False, is_job=True)
     arrays, fields = list(folded.arrays), list(plan.schema)
     if ordinals is not None:
         arrays.append(take(ordinals, indices(folded.last)))

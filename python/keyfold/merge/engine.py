@@ -5,7 +5,7 @@ and grouped. It gives one row per group. Groups of one row never reach it: such 
 is, with its own kind.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,7 +31,8 @@ from keyfold.wire.layout import TableLayout
 class MergeStep:
     """Rows of some keys: group g is rows order[starts[g]:starts[g + 1]] of the columns, in merge
     order. `marks` tell which columns a row names and replaces, None if all rows are ordinary.
-    `merge.marks.ops.column_ops` applies them. `passes` flags rows that are wanted if they win.
+    `merge.marks.ops.column_ops` applies them. `passes` flags rows that are wanted if they win. If
+    it `is_part`, older records of the keys may be elsewhere.
     """
 
     columns: Columns
@@ -40,6 +41,7 @@ class MergeStep:
     starts: Rows
     marks: Marks | None = None
     passes: npt.NDArray[np.bool_] | None = None
+    is_part: bool = False
 
     @property
     def last(self) -> Rows:
@@ -101,13 +103,21 @@ def shown(folded: Folded) -> Folded:
     """The part of a fold that a reader sees: no -U and no -D."""
     if folded.kinds is None or not is_retract(folded.kinds).any():
         return folded
-    flags = ~is_retract(folded.kinds)
+    return filtered(folded, ~is_retract(folded.kinds))
+
+
+def filtered(folded: Folded, flags: npt.NDArray[np.bool_]) -> Folded:
+    """The flagged rows of a fold."""
     arrays = [keep(array, flags) for array in folded.arrays]
+    kinds = None if folded.kinds is None else folded.kinds[flags]
     marks = None if folded.marks is None else folded.marks.take(flags)
-    return Folded(arrays, folded.kinds[flags], folded.last[flags], marks)
+    return Folded(arrays, kinds, folded.last[flags], marks)
 
 
 Fold = Callable[[MergeStep, bool], Folded]
+PartMarks = Callable[
+    [TableLayout, TableOptions, MergeStep, Folded, Mapping[str, pa.Array], Marks], Marks
+]
 
 
 def _no_columns(layout: TableLayout, options: TableOptions, output: Sequence[str]) -> Iterable[str]:
@@ -138,6 +148,13 @@ class Engine(Traits):
     a NULL that comes first stays. `keeps_last`: the last record to arrive is the result, whatever
     came before. `sequences` are the groups of columns with a sequence of their own. The fields of a
     group order records together: a record that names one has NULL in those it does not name.
+    `part_marks` gives marks to rows that retractions leave while older records are elsewhere, or
+    while it matters that a column was not named; its mapping has the result's columns.
+    `keeps_deletes`: -U and -D matter for records that come later, so that they stay for a time in
+    the oldest files. `retractions_wait`: no marks tell what a retraction does, which then merges
+    with others only together with all that is older.
+    `begins_jobs`: a retraction that is a job's first record of a key begins a row with its values,
+    even if a row is stored.
     `summary`, `nulls` and `retraction` are texts of the documentation's table.
     """
 
@@ -152,6 +169,10 @@ class Engine(Traits):
     retains_nulls: Callable[[TableLayout, TableOptions, str], bool] = _never
     keeps_last: Callable[[TableOptions], bool] = lambda options: False
     sequences: Callable[[TableOptions], Sequence[SequenceGroup]] = lambda options: ()
+    part_marks: PartMarks | None = None
+    begins_jobs: Callable[[TableOptions], bool] = lambda options: False
+    keeps_deletes: Callable[[TableOptions], bool] = lambda options: False
+    retractions_wait: Callable[[TableLayout, TableOptions], bool] = lambda *_: False
     keeps_keys: bool = False
     own_aggregate: Callable[[TableLayout, TableOptions, str], Aggregate | None] = lambda *_: None
     summary: str = ""

@@ -12,11 +12,11 @@ from keyfold.errors import TableError
 from keyfold.lazy import cached_property
 from keyfold.merge import averages
 from keyfold.merge.column_aggregate import normalizers
-from keyfold.merge.engine import Engine, Fold
+from keyfold.merge.engine import Engine, Fold, Folded, MergeStep
 from keyfold.merge.engines import engine
 from keyfold.merge.field_options import check_field_options, check_initial, stored_functions
 from keyfold.merge.kinds import Kinds
-from keyfold.merge.marks.mark_columns import Bits
+from keyfold.merge.marks.mark_columns import Bits, Marks
 from keyfold.merge.results import key_words
 from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
@@ -93,6 +93,18 @@ class MergePlan:
         """The columns for which it matters for ever that no record has named them yet."""
         retains = self.engine.retains_nulls
         return tuple(n for n in self.bits.names if retains(self.layout, self.options, n))
+
+    @property
+    def marks_retractions(self) -> bool:
+        """Whether rows may carry marks that retractions leave."""
+        return self.marks and self.engine.part_marks is not None and not self.options.ignore_delete
+
+    def part_marks(self, step: MergeStep, folded: Folded, marks: Marks) -> Marks:
+        """The marks of the row of each group, with those that its retractions leave."""
+        if not self.marks_retractions or self.engine.part_marks is None or step.kinds is None:
+            return marks
+        columns = dict(zip(self.output, folded.arrays, strict=True))
+        return self.engine.part_marks(self.layout, self.options, step, folded, columns, marks)
 
     @property
     def deletes_clear(self) -> bool:

@@ -7,7 +7,7 @@ keeps it as it is. All other rounds go, ordered and grouped, to the engine of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -51,6 +51,7 @@ def merge_runs(
     system_columns: bool = False,
     drop_deletes: bool = True,
     has_oldest: bool = True,
+    is_job: bool = False,
     room: MergeRoom | None = None,
     round_rows: int | None = None,
     images: ChangeImages | None = None,
@@ -66,10 +67,11 @@ def merge_runs(
     that a column was never named (first_value). Runs with deletes of some columns (a -D with
     `_OVERWRITTEN`) then need all columns as output. Results have `_ORIGIN` if rows have it. Memory
     stays within `room`, by default the free memory: if more runs are given than can be open, some
-    are merged on disk. `round_rows` are merged at once: few if the caller may stop soon. `images`
-    takes the rows before and after of two runs, one of which is `in_changelog`. `passes` flags the
-    rows of a batch that the caller would keep, if none has marks: where a result is one of the
-    records, the columns of others are not looked at. The caller filters the results all the same.
+    are merged on disk. `is_job`: these are all records of a job. `round_rows` are merged at once:
+    few if the caller may stop soon. `images` takes the rows before and after of two runs, one of
+    which is `in_changelog`. `passes` flags the rows of a batch that the caller would keep, if none
+    has marks: where a result is one of the records, the columns of others are not looked at. The
+    caller filters the results all the same.
     """
     room = room or MergeRoom.now()
     overlap = sequences_overlap([run.sequence for run in runs])
@@ -77,6 +79,7 @@ def merge_runs(
         folding = partial(_folding, plan, overlap, room)
         runs = reduced(plan, by_age(runs), room, numbers=system_columns or overlap, folding=folding)
     merge = _Merge(plan, runs, overlap, system_columns, drop_deletes, has_oldest, images, passes)
+    merge = replace(merge, is_job=is_job)
     yield from _merged(merge, room, round_rows)
 
 
@@ -127,6 +130,7 @@ class _Merge:
     images: ChangeImages | None = None
     passes: Passes | None = None
     is_one_key: bool = False
+    is_job: bool = False
 
     @property
     def keeps_marks(self) -> bool:
@@ -185,7 +189,11 @@ class _Merge:
             sort_by_fields(self.plan, columns, order, starts)
         step = MergeStep(columns, kinds, order, starts, marks, flags)
         folded = fold_step(
-            self.plan, step, drop_deletes=self.drop_deletes, has_oldest=self.has_oldest
+            self.plan,
+            step,
+            drop_deletes=self.drop_deletes,
+            has_oldest=self.has_oldest,
+            is_job=self.is_job,
         )
         if self.images is not None:
             at = [run.in_changelog for run in self.runs].index(True)
@@ -232,12 +240,21 @@ class _Merge:
         return [pa.RecordBatch.from_arrays(arrays, schema=schema)]
 
 
-def fold_step(plan: MergePlan, step: MergeStep, *, drop_deletes: bool, has_oldest: bool) -> Folded:
+def fold_step(
+    plan: MergePlan,
+    step: MergeStep,
+    *,
+    drop_deletes: bool,
+    has_oldest: bool,
+    is_job: bool = False,
+) -> Folded:
     """One row per group, by the engine; if no group has two rows, they stay as they are. Rows are
     in merge order, or in order of arrival if some replace everything.
     """
     if plan.is_unique:
         check_unique(plan.layout, step, counts_deletes=plan.counts_deletes)
+    is_part = plan.marks and not has_oldest
+    step = replace(step, is_part=is_part and not (is_job and plan.engine.begins_jobs(plan.options)))
     folded = _folded_step(plan, step, drop_deletes=drop_deletes, has_oldest=has_oldest)
     check_not_null(plan.layout, plan.schema, step, folded)
     return folded
@@ -246,10 +263,13 @@ def fold_step(plan: MergePlan, step: MergeStep, *, drop_deletes: bool, has_oldes
 def _folded_step(
     plan: MergePlan, step: MergeStep, *, drop_deletes: bool, has_oldest: bool
 ) -> Folded:
-    may_clear = plan.marks and not has_oldest and plan.deletes_clear
-    has_deletes = may_clear and step.kinds is not None and bool(is_retract(step.kinds).any())
+    has_several = len(step.starts) - 1 < len(step.order)
+    clears = plan.marks and not has_oldest and plan.deletes_clear
+    marks = plan.marks_retractions and (not has_oldest or bool(plan.retaining))
+    may_mark = clears or (marks and has_several)
+    has_deletes = may_mark and step.kinds is not None and bool(is_retract(step.kinds).any())
     if step.marks is not None or has_deletes:
         return fold_marked(plan, step, has_oldest=has_oldest, drop_deletes=drop_deletes)
-    if len(step.starts) - 1 < len(step.order):
+    if has_several:
         return plan.fold(step, drop_deletes)
     return picked(step, plan.output, step.order, drop_deletes)

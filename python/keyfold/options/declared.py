@@ -115,8 +115,8 @@ class TableOptions:
         "Whether a DELETE, UPDATE or MERGE is refused if others have changed rows that it writes "
         "(snapshot), or any rows of the table (serializable).")
     deletes_seconds = Option("keyfold.deletes.time-retained", duration, "30 d",
-        "How long compactions of a `deduplicate` table with `sequence.field` keep deletes, which "
-        "hide rows that come late.")
+        "How long compactions keep deletes of which nothing older is left, and which fold with "
+        "rows that come later: under a `sequence.field` they hide them.")
     snapshot_ordering = Option("sequence.snapshot-ordering", boolean, "false",
         "Whether rows of a later snapshot are folded last, whenever their job began; needs "
         "write-only.",

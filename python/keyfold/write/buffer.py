@@ -35,7 +35,12 @@ AHEAD_FROM = 16 * _BATCH_BYTES  # with less memory than that, the buffer uses it
 _RAW_BYTES = 512 << 20  # a task's first spills are not compressed
 _ARRAY_BYTES = 512  # of an array besides its values: buckets may get few rows of a batch
 # Options for merging the runs of one job: the table's older runs are below them.
-_ABOVE_OTHERS: dict[str, Any] = {"system_columns": True, "drop_deletes": False, "has_oldest": False}
+_ABOVE_OTHERS: dict[str, Any] = {
+    "system_columns": True,
+    "drop_deletes": False,
+    "has_oldest": False,
+    "is_job": True,
+}
 
 Filled = Callable[[BucketKey, Sequence[pa.RecordBatch]], list[pa.RecordBatch]]
 Folded = tuple[list[pa.RecordBatch], tuple[int, int]]

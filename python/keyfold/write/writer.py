@@ -89,7 +89,8 @@ def preparing(
         return merge, Changing(spec, changes, merge).rows
     marking = Marking.of(spec, options)
     is_marked = marking is not None and marking.has_marks
-    is_marked = is_marked or (spec.own_columns and options.engine.folds_columns)
+    has_kinds = spec.kinds or options.rowkind_field is not None
+    is_marked |= options.engine.folds_columns and (spec.own_columns or has_kinds)
     merge = plan(spec.layout, names, marks=is_marked, is_unique=is_unique)
     if spec.own_columns:
         return merge, OwnColumns(spec, merge).rows

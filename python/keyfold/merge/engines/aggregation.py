@@ -5,7 +5,7 @@ Sequence fields take last_value, primary-key columns the newest record, other co
 last_non_null_value.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -22,7 +22,9 @@ from keyfold.merge import averages
 from keyfold.merge.column_aggregate import aggregate_of, check_functions, refused_retract
 from keyfold.merge.engine import Engine, Fold, Folded, MergeStep, shown
 from keyfold.merge.kinds import Kinds, is_retract
+from keyfold.merge.marks.mark_columns import Marks
 from keyfold.merge.marks.ops import column_ops
+from keyfold.merge.marks.retractions import removed_before, taken_back
 from keyfold.merge.results import added_column, folded_column
 from keyfold.options.declared import TableOptions
 from keyfold.options.option import Option
@@ -222,6 +224,40 @@ def _retains_nulls(layout: TableLayout, options: TableOptions, name: str) -> boo
     return aggregate is not None and aggregate.retains_null
 
 
+def _part_marks(
+    layout: TableLayout,
+    options: TableOptions,
+    step: MergeStep,
+    folded: Folded,
+    columns: Mapping[str, pa.Array],
+    marks: Marks,
+) -> Marks:
+    """Removals replace everything; a column whose value was taken back replaces older ones."""
+    ops = _operations(_Aggregation(layout, (), options[REMOVES]), step)
+    for name in columns:
+        aggregate = aggregate_of(layout, options, name)
+        if aggregate is None:
+            continue
+        own = column_ops(step, name, ops)
+        if ignores_retract(options, name):
+            own = np.where(own == RETRACT, np.int8(SKIP), own)
+        marks = taken_back(step, name, aggregate, own, columns[name], marks)
+    removes = options[REMOVES] and options.delete_behavior != "allow"
+    return removed_before(step, folded, marks) if removes else marks
+
+
+def _retractions_wait(layout: TableLayout, options: TableOptions) -> bool:
+    """Whether a function takes nothing back from nothing, or a removal has a place in an order."""
+    if options[REMOVES] and options.sequence_fields:
+        return True
+    found = {column.name: aggregate_of(layout, options, column.name) for column in layout.columns}
+    return any(
+        aggregate.is_retractable and not aggregate.retracts_alone
+        for name, aggregate in found.items()
+        if aggregate is not None and not ignores_retract(options, name)
+    )
+
+
 AGGREGATION = Engine(
     "aggregation",
     _check,
@@ -241,5 +277,8 @@ AGGREGATION = Engine(
     deletes_clear=lambda options: options.delete_behavior == "allow",
     passes_nulls=_passes_nulls,
     retains_nulls=_retains_nulls,
+    part_marks=_part_marks,
+    keeps_deletes=lambda options: options.delete_behavior != "allow",
+    retractions_wait=_retractions_wait,
     own_aggregate=aggregate_of,
 )

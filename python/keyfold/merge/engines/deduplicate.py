@@ -101,5 +101,6 @@ DEDUPLICATE = Engine(
     retraction="hide the row, if they come last",
     deletes_remove=lambda options: True,
     deletes_clear=lambda options: not options.ignore_delete,
+    keeps_deletes=lambda options: bool(options.sequence_fields),
     keeps_last=lambda options: not options.ignore_delete and not options.sequence_fields,
 )

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from keyfold.kernels.buffers import ones, validity
 from keyfold.kernels.ops import DELETE, INSERT, SKIP
-from keyfold.merge.engine import Folded, MergeStep, narrowed, picked, shown
+from keyfold.merge.engine import Folded, MergeStep, filtered, narrowed, picked, shown
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.mark_columns import Flags, Marks, unmarked
 from keyfold.merge.marks.ops import column_ops
@@ -45,7 +45,7 @@ def fold_marked(
         step = replace(step, kinds=np.where(pending, np.int8(INSERT), step.kinds))
     whole = _folded(plan, step)
     arrays, kinds, last = whole.arrays, whole.kinds, whole.last
-    result = united.take(group_of[last])
+    result = plan.part_marks(step, whole, united.take(group_of[last]))
     if kinds is not None and pending is not None:
         kinds = np.where(pending[last], np.int8(DELETE), kinds)
         kinds = decided(plan, arrays, kinds, pending[last] & (has_oldest | result.is_whole))
@@ -112,11 +112,15 @@ def decided(plan: MergePlan, arrays: list[pa.Array], kinds: Kinds, pending: Flag
 
 def settled(plan: MergePlan, folded: Folded, drop_deletes: bool) -> Folded:
     """Rows that have nothing older below them, without deletes if asked. Only one part of their
-    marks still matters: the named columns that retain NULL.
+    marks still matters: the named columns that retain NULL. Where records fold, deletes with marks
+    have ended: nothing of them folds with a later one.
     """
-    assert folded.marks is not None
-    found = replace(folded, marks=folded.marks.naming(plan.retaining))
-    return shown(found) if drop_deletes else found
+    marks, kinds = folded.marks, folded.kinds
+    assert marks is not None
+    found = replace(folded, marks=marks.naming(plan.retaining))
+    if drop_deletes or kinds is None or plan.keeps_records:
+        return shown(found) if drop_deletes else found
+    return filtered(found, ~(is_retract(kinds) & marks.is_marked))
 
 
 def _has_value(plan: MergePlan, arrays: list[pa.Array]) -> Flags:

@@ -169,6 +169,17 @@ class Marks:
         """Marks whose flagged rows replace nothing."""
         return Marks(self.bits, self.named, np.where(flags[:, None], np.uint64(0), self.replaced))
 
+    def replacing(self, column: str, flags: Flags) -> "Marks":
+        """Marks whose flagged rows replace a column by nothing."""
+        bits = self.bits.pack([0, self.bits.places[column]])
+        added = np.where(flags[:, None], bits, np.uint64(0))
+        return Marks(self.bits, self.named, self.replaced | added).without(column, flags)
+
+    def plain(self, flags: Flags) -> "Marks":
+        """Marks whose flagged rows have none."""
+        named = np.where(flags[:, None], self.bits.full, self.named)
+        return Marks(self.bits, named, np.where(flags[:, None], np.uint64(0), self.replaced))
+
     def without(self, column: str, flags: Flags) -> "Marks":
         """Marks whose flagged rows don't name a column."""
         bit = self.bits.pack([self.bits.places[column]])

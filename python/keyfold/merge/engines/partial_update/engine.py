@@ -6,11 +6,12 @@ by their aggregate, or to any value, even NULL. Retractions take a group back, r
 are refused.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declaration import Aggregate
@@ -21,6 +22,8 @@ from keyfold.merge.engines.aggregation import ignores_retract
 from keyfold.merge.engines.partial_update.definition import REFUSED, definition
 from keyfold.merge.engines.partial_update.group_columns import SequenceGroupStep
 from keyfold.merge.kinds import is_retract
+from keyfold.merge.marks.mark_columns import Marks
+from keyfold.merge.marks.retractions import removed_before
 from keyfold.merge.results import key_words
 from keyfold.merge.sequence_groups import (
     REMOVES,
@@ -178,6 +181,36 @@ def _retains_nulls(layout: TableLayout, options: TableOptions, name: str) -> boo
     return aggregate is not None and aggregate.retains_null
 
 
+def _part_marks(
+    layout: TableLayout,
+    options: TableOptions,
+    step: MergeStep,
+    folded: Folded,
+    columns: Mapping[str, pa.Array],
+    marks: Marks,
+) -> Marks:
+    return removed_before(step, folded, marks) if options[REMOVES] else marks
+
+
+def _retractions_wait(layout: TableLayout, options: TableOptions) -> bool:
+    """Whether a removal has a place in an order, or a function can't take back alone, in any order:
+    a record has one sequence in a group.
+    """
+    groups = sequence_groups(options)
+    if (options[REMOVES] and options.sequence_fields) or any(group.removes for group in groups):
+        return True
+    protected = {name for group in groups for name in group.protected}
+    found = {name: chosen_aggregate(layout, options, name) for name in protected}
+    return any(
+        not aggregate.passes_nulls
+        if ignores_retract(options, name)
+        else aggregate.is_retractable
+        and not (aggregate.retracts_alone and aggregate.reversal == "append")
+        for name, aggregate in found.items()
+        if aggregate is not None
+    )
+
+
 PARTIAL_UPDATE = Engine(
     "partial-update",
     _check,
@@ -196,4 +229,8 @@ PARTIAL_UPDATE = Engine(
     passes_nulls=_passes_nulls,
     retains_nulls=_retains_nulls,
     sequences=sequence_groups,
+    part_marks=_part_marks,
+    keeps_deletes=lambda options: options[REMOVES] or bool(sequence_groups(options)),
+    retractions_wait=_retractions_wait,
+    begins_jobs=lambda options: options[REMOVES],
 )

@@ -20,6 +20,7 @@ from keyfold.kernels.groups.by_key import group_starts
 from keyfold.kernels.keys.comparable import encode_nullable
 from keyfold.kernels.keys.order import sort_order
 from keyfold.kernels.ops import ADD, INSERT, LATE_RETRACT, RESET, RETRACT, REVERSED, SEED, SKIP
+from keyfold.kernels.records import Groups
 from keyfold.lazy import cached_property
 from keyfold.merge.column_aggregate import refused_retract
 from keyfold.merge.engine import MergeStep
@@ -106,7 +107,8 @@ class SequenceGroupStep:
         out = np.empty(len(step.starts) - 1, dtype=np.int8)
         newest = np.empty(len(self._bounds), dtype=np.int64)
         sequences = Sequences(self._words, self._present, self._bounds, newest)
-        decide(sequences, kinds, step.order, step.starts, events, out)
+        records = Groups(kinds, step.order, step.starts)
+        decide(sequences, records, step.is_part, events, out)
         return events, out
 
     @property

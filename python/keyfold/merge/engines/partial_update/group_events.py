@@ -141,14 +141,15 @@ def relate(sequences: Sequences, row: int, at: int, out: Events) -> int:
     return removals
 
 
-@kernel("void(Sequences, int8[::1], int64[::1], int64[::1], int8[:, ::1], int8[::1])")
+@kernel("void(Sequences, Groups, boolean, int8[:, ::1], int8[::1])")
 def decide(
-    sequences: Sequences, kinds: Signs, order: Rows, starts: Rows, out: Events, out_kinds: Signs
+    sequences: Sequences, records: Groups, is_part: bool, out: Events, out_kinds: Signs
 ) -> None:
-    """Write the event of each record for each group, and in the last row of `out` for the columns
-    outside groups. A record that is alone is added, even a retraction.
+    """Write the event of each record, of a kind, for each group, and in the last row of `out` for
+    the columns outside groups. A record that is alone is added, even a retraction. If older ones
+    are elsewhere (`is_part`), a row does not begin with a retraction; only retractions stay one.
     """
-    _, present, _, newest = sequences
+    (kinds, order, starts), (_, present, _, newest) = records, sequences
     for g in range(len(starts) - 1):
         is_met, is_removed, start, stop = False, False, starts[g], starts[g + 1]
         if stop - start == 1:
@@ -160,14 +161,34 @@ def decide(
             row, is_retract = order[at], kinds[order[at]] in RETRACTIONS
             removals = relate(sequences, row, at, out)
             is_removed = kinds[row] == DELETE and removals > 0
-            is_fresh = is_removed or (at == start and is_retract)
+            is_fresh = is_removed or (at == start and is_retract and not is_part)
             out[len(newest), at] = RESET if is_fresh else SKIP if is_retract else ADD
             for s in range(len(newest)):
                 if is_fresh or out[s, at] == NEWER or present[s, row] & RESTARTS:
                     newest[s] = row if present[s, row] & HAS_SEQUENCE else -1
                 out[s, at] = event(out[s, at], is_retract, is_fresh, is_removed)
-            is_met = is_met or not is_retract
+            is_met = is_met or not is_retract or (is_part and is_removed)
         out_kinds[g] = DELETE if is_removed or not is_met else INSERT
+        if is_part and not is_met:
+            out_kinds[g] = united(kinds[order[stop - 1]], start, stop, out)
+
+
+@kernel
+def united(kind: int, start: int, stop: int, out: Events) -> int:
+    """The kind of what retractions become, whose events are changed to this: one retraction, with
+    the first one's values outside groups and in those of which no record has a sequence.
+    """
+    for s in range(len(out)):
+        is_skipped = True
+        for at in range(start, stop):
+            if out[s, at] == RETRACT:
+                out[s, at] = ADD
+            elif out[s, at] == LATE_RETRACT:
+                out[s, at] = REVERSED
+            is_skipped = is_skipped and out[s, at] == SKIP
+        if is_skipped:
+            out[s, start] = RESET
+    return kind
 
 
 @kernel
