@@ -171,3 +171,18 @@ def test_nobody_writes_the_sum(tmp_path: Path) -> None:
     }
     with pytest.raises(NotSupportedError, match="is set when the table is made"):
         plain.alter(options=late)
+
+
+def test_transactions_and_changes_show_means(tmp_path: Path) -> None:
+    table = made(tmp_path, **{"changelog-producer": "lookup"})
+    with table.transaction() as within:
+        within.upsert([{"k": 1, "x": 1.0}])
+        within.upsert([{"k": 1, "x": 2.0}])
+        assert within.get({"k": 1}, ["x", "c"]) == {"x": 1.5, "c": 2}
+    snapshot = table.snapshot
+    table.upsert([{"k": 1, "x": 6.0}])
+    told = table.changes(snapshot, columns=["x"]).to_arrow().column("x").to_pylist()
+    assert sorted(told) == [1.5, 3.0]
+    assert table.get_or_insert({"k": 2})["x"] is None
+    table.upsert([{"k": 2, "x": 4.0}])
+    assert found(table) == {1: 3.0, 2: 4.0}

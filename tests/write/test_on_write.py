@@ -99,3 +99,19 @@ def test_columns_that_no_write_can_set_are_refused(
 ) -> None:
     with pytest.raises(TableError, match=words):
         keyfold.connect(tmp_path).create_table("t", COLUMNS, ["k"], (), SET | options)
+
+
+def test_a_write_that_is_repeated_and_a_transaction(tmp_path: Path) -> None:
+    """A batch that the table has already leaves its time; all of a transaction is set."""
+    table = made(tmp_path, "deduplicate")
+    table.upsert([{"k": 1, "v": 1}], token=("feed", 1))
+    first = times(table)
+    assert table.upsert([{"k": 1, "v": 1}], token=("feed", 1)) is None
+    assert times(table) == first
+    time.sleep(0.002)
+    with table.transaction() as within:
+        within.upsert([{"k": 2, "v": 1}])
+        within.update("k = 1", {"v": 2})
+        seen = times(within)
+    assert times(table) == seen
+    assert first[1] < min(seen.values())
