@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfold.storage.metadata import documents, live_files, manifest_columns
+from keyfold.storage.metadata import documents, live_files, manifest_decoding
 from keyfold.storage.metadata.avro_records import ENTRY, ENTRY_SCHEMA
 from keyfold.storage.metadata.binary_row import RowCodec
 from keyfold.storage.metadata.documents import AvroFile, opened
@@ -381,12 +381,12 @@ def test_no_place_beside_an_array_is_touched(
         records = [copy.deepcopy(some) for _ in range(3)]
         file = opened(encoded(schema_of(draw, records), records))
         content = mutated(file.content, [file.content], draw)
-        _, program = manifest_columns._understood(file.schema)
-        found = manifest_columns._empty(file.count)
+        _, program = manifest_decoding._understood(file.schema)
+        found = manifest_decoding._empty(file.count)
         data = np.frombuffer(bytearray(content), dtype=np.uint8)
-        stack = np.zeros(manifest_columns.DEPTH, dtype=np.int64)
-        if manifest_columns.decode_records(data, program, stack, found) == file.count:
+        stack = np.zeros(manifest_decoding.DEPTH, dtype=np.int64)
+        if manifest_decoding.decode_records(data, program, stack, found) == file.count:
             spans = found.spans[0].copy(), found.spans[1].copy()
-            manifest_columns.codes_of(data, spans[0], 7)
-            manifest_columns.identities_of(data, spans[1], found.numbers[0], found.numbers[1], 7)
+            manifest_decoding.codes_of(data, spans[0], 7)
+            manifest_decoding.identities_of(data, spans[1], found.numbers[0], found.numbers[1], 7)
     assert names == {"decode_records", "write_codes", "write_identities"}
