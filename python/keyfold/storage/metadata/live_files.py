@@ -53,11 +53,6 @@ class LiveFiles:
     def __iter__(self) -> Iterator[LiveFile]:
         return iter(self.files())
 
-    @property
-    def memory(self) -> int:
-        """The bytes of memory that it keeps."""
-        return sum(one.memory for one in self.manifests) + sum(rows.nbytes for rows in self.rows)
-
     def chosen(self, asked: Asked) -> LiveFiles:
         """The files that a statement is about."""
         takes_bucket = asked.takes_bucket

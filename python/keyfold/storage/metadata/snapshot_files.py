@@ -9,24 +9,30 @@ from collections.abc import Callable, Collection, Iterable
 from keyfold.resources.cache import Cache
 from keyfold.storage.metadata.entries import Record
 from keyfold.storage.metadata.live_files import Asked, LiveFiles
-from keyfold.storage.metadata.manifests import KEPT_BYTES, Manifests, unless_missing
+from keyfold.storage.metadata.manifest_columns import Numbers
+from keyfold.storage.metadata.manifests import Manifests, unless_missing
 from keyfold.storage.metadata.partition_bounds import Partition
 from keyfold.storage.metadata.snapshots import Snapshot
 
-_LEAST_WEIGHT = KEPT_BYTES // 8  # of a snapshot: older ones are rarely asked for again
-LIVE: Cache[LiveFiles] = Cache(KEPT_BYTES, lambda live: max(live.memory, _LEAST_WEIGHT))
+_ROWS_KEPT = 40 << 20  # bytes: a few snapshots of millions of files
+_LEAST_WEIGHT = _ROWS_KEPT // 100  # of a snapshot: older ones are rarely asked for again
+# The live entries of each manifest of a snapshot: the columns are kept once, by `manifests.CACHE`.
+LIVE: Cache[tuple[Numbers, ...]] = Cache(
+    _ROWS_KEPT, lambda rows: _LEAST_WEIGHT + sum(one.nbytes for one in rows)
+)
 _MANIFESTS_KEPT = 10_000
 _LOOKS_BACK = 30  # snapshots of other engines: beyond, all manifests cost no more
 LISTS: Cache[list[Record]] = Cache(_MANIFESTS_KEPT, len)
 
 
 def live_of_snapshot(manifests: Manifests, snapshot: Snapshot) -> LiveFiles:
-    """The files of a snapshot; those of the last few snapshots are kept."""
-    key = _lists_of(manifests, snapshot)
-    found = LIVE.get(key)
-    if found is None:
-        found = manifests.live_in(_listed(manifests, snapshot))
-        LIVE.put(key, found)
+    """The files of a snapshot; which entries they are is kept for the last few snapshots."""
+    key, listed = _lists_of(manifests, snapshot), _listed(manifests, snapshot)
+    known = LIVE.get(key)
+    if known is not None:
+        return LiveFiles(tuple(map(manifests.decoded, listed)), known)
+    found = manifests.live_in(listed)
+    LIVE.put(key, found.rows)
     return found
 
 
@@ -34,14 +40,13 @@ def live_where(manifests: Manifests, snapshot: Snapshot, asked: Asked) -> tuple[
     """The files of a snapshot that a statement asks for, and the number of all. Manifests that hold
     none of them are not read: then the number is what the lists of manifests say.
     """
-    known = LIVE.get(_lists_of(manifests, snapshot))
-    if asked.may_hold is not None and known is None:
+    if asked.may_hold is not None:
         listed = _listed(manifests, snapshot)
         some = manifests.that_may_hold(listed, asked.may_hold)
         if len(some) < len(listed):
             counts = (one["_NUM_ADDED_FILES"] - one["_NUM_DELETED_FILES"] for one in listed)
             return manifests.live_in(some).chosen(asked), sum(counts)
-    every = live_of_snapshot(manifests, snapshot) if known is None else known
+    every = live_of_snapshot(manifests, snapshot)
     return every.chosen(asked), len(every)
 
 
