@@ -58,6 +58,7 @@ bench: setup build/readers/.installed  ## keyfold beside Spark, Delta, Iceberg, 
 	$(BIN)/python -m integration.bench
 	$(BIN)/python -m integration.bench.without_spark
 	$(BIN)/python -m integration.bench.many_files --docs docs
+	$(BIN)/python -m integration.bench.store_requests --docs docs
 
 bench-smoke: setup build/readers/.installed  ## the same suite on tiny tables: answers are compared, times decide nothing
 	$(BIN)/python -m integration.bench --smoke --docs build/bench-smoke

@@ -33,6 +33,7 @@ from keyfold.read.scan_plan import plan
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.attempts import CommitInfo, Entries, attempt
 from keyfold.storage.metadata.entries import Record, added
+from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.wire.predicates import Predicate
 from keyfold.write.jobs import plan_job
@@ -58,11 +59,14 @@ files do not exist. Each size has a process of its own. Seconds, and in brackets
 processor; one run."""
 
 
-def make(folder: Path, files: int) -> None:
-    """A table of so many files, in partitions of BUCKETS files, clustered as they came."""
+def new_table() -> NewTable:
+    """A table in partitions, each of BUCKETS buckets."""
     columns = [tables.column(name) for name in ("p", "k", *COLUMNS)]
-    new = tables.new_table(*columns, key="p,k", by="p", bucket=str(BUCKETS))
-    found = tables.table(folder, new)
+    return tables.new_table(*columns, key="p,k", by="p", bucket=str(BUCKETS))
+
+
+def fill(found: Table, files: int) -> None:
+    """Commit so many files, in partitions of BUCKETS files, clustered as they came."""
     one = tables.message(found, partition=(0,), total=BUCKETS)
     (template,) = added(found.schema, found.shapes, [one])
     records = list(_records(found, template, files))
@@ -182,7 +186,7 @@ def main() -> None:
     asked = parser.parse_args()
     sizes = asked.files or (SMALL if asked.smoke else SIZES)
     if asked.part == "make":
-        make(asked.folder, sizes[0])
+        fill(tables.table(asked.folder, new_table()), sizes[0])
     elif asked.part == "measure":
         print(json.dumps(measured(asked.folder, sizes[0])))
     else:

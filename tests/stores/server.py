@@ -5,11 +5,14 @@ moto looks whether a name is taken and creates it in two steps; one request at a
 If-None-Match what it is in a store. It keeps objects in memory and checks no signatures.
 """
 
+import json
 import os
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +20,15 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 BUCKET = "keyfoldtests"
+COUNTS = "/--counts"  # is asked by tests, not by stores
 SECRET = "a-secret-that-nobody-may-read"
+
+
+def counted(options: dict[str, str]) -> dict[str, int]:
+    """The requests by kind since the last call, and the `bytes` that went both ways."""
+    with urllib.request.urlopen(options["s3.endpoint"] + COUNTS) as answer:
+        found: dict[str, int] = json.loads(answer.read())
+    return found
 
 
 @contextmanager
@@ -64,11 +75,23 @@ def main() -> None:
             """Say nothing."""
 
     app, lock = DomainDispatcherApplication(create_backend_app), threading.Lock()
+    counts: Counter[str] = Counter()
 
     def one_at_a_time(environ: dict[str, Any], start: Any) -> Any:
+        if environ["PATH_INFO"] == COUNTS:
+            with lock:
+                answer = json.dumps(counts).encode()
+                counts.clear()
+            start("200 OK", [("Content-Type", "application/json")])
+            return [answer]
         time.sleep(float(sys.argv[1]))
         with lock:
-            return list(app(environ, start))
+            answer = list(app(environ, start))
+            kind = environ["REQUEST_METHOD"]
+            kind = "LIST" if "list-type" in environ.get("QUERY_STRING", "") else kind
+            sent = int(environ.get("CONTENT_LENGTH") or 0)
+            counts.update({kind: 1, "bytes": sent + sum(map(len, answer))})
+            return answer
 
     s3_backends["123456789012"]["aws"].create_bucket(BUCKET, "us-east-1")
     server = make_server("127.0.0.1", 0, one_at_a_time, threaded=True, request_handler=Quiet)
