@@ -131,7 +131,7 @@ def _files(table: Table, asked: CompactionRequest) -> Sequence[LiveFile]:
     options, touched = table.options, asked.touched
     is_about_all = options.changelog_producer == FULL_COMPACTION or _is_awaited(options)
     if touched is None or asked.partitions is not None or is_about_all:
-        return table.to_read(Asked(asked.partitions))[0].files()
+        return table.to_read(Asked.where(asked.partitions))[0].files()
     found, _ = table.to_read(Asked.of_partitions({partition for partition, _ in touched}))
     return found.in_places(touched)
 

@@ -16,13 +16,14 @@ from keyfold.compact import compaction_plan
 from keyfold.compact.compaction_plan import CompactionRequest, PlannedStep
 from keyfold.errors import ConflictError, TableError
 from keyfold.merge.plan import check_mergeable
-from keyfold.predicates.prune import on_partitions
+from keyfold.predicates.prune import PartitionCondition, on_partitions
 from keyfold.read.call_options import with_options
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import Place
+from keyfold.storage.metadata.partition_bounds import Bounds, may_be
 from keyfold.storage.table import Table
 from keyfold.types.arrow import to_arrow
 from keyfold.types.literals import manifest_value
@@ -176,16 +177,33 @@ def chosen(
     is not about partitions as a whole.
     """
     named = [] if text is None or not text.strip() else _named(layout, text)
-    if not named and not where:
-        return None
     satisfies = on_partitions(layout, where, f"compaction of table {layout.name}")
+    if not named:
+        return satisfies if where else None
 
-    def takes(values: Values) -> bool:
-        by_name = dict(zip(layout.partition_keys, values, strict=True))
-        is_named = not named or any(one.items() <= by_name.items() for one in named)
-        return satisfies(values) and is_named
+    return _NamedPartitions(layout.partition_keys, named, satisfies)
 
-    return takes
+
+@dataclass(frozen=True)
+class _NamedPartitions:
+    """The condition that a partition is one of those named and `satisfies` another."""
+
+    keys: tuple[str, ...]
+    named: Sequence[Mapping[str, Any]]
+    satisfies: PartitionCondition
+
+    def __call__(self, values: Values) -> bool:
+        by_name = dict(zip(self.keys, values, strict=True))
+        is_named = any(one.items() <= by_name.items() for one in self.named)
+        return self.satisfies(values) and is_named
+
+    def may_hold(self, bounds: Sequence[Bounds]) -> bool:
+        """Whether one of them may be between bounds of its columns."""
+        by_name = dict(zip(self.keys, bounds, strict=True))
+        is_named = any(
+            all(may_be(value, by_name[name]) for name, value in one.items()) for one in self.named
+        )
+        return is_named and self.satisfies.may_hold(bounds)
 
 
 def _named(layout: TableLayout, text: str) -> list[Mapping[str, Any]]:

@@ -9,7 +9,7 @@ Value columns are unknown here.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,9 +53,7 @@ class Pruning:
         """Whether a partition between bounds of its columns (manifest values) may hold rows of the
         scan.
         """
-        named = zip(self.layout.partition_keys, bounds, strict=True)
-        ranges = {name: _stored_range(self.layout, name, *of_column) for name, of_column in named}
-        return all(may_be_true(predicate, ranges) for predicate in self.by_partition)
+        return may_hold(self.layout, self.by_partition, bounds)
 
     @property
     def bucket_filter(self) -> Callable[[int, int], bool] | None:
@@ -120,36 +118,59 @@ def partition_ranges(layout: TableLayout, values: Sequence[Any]) -> dict[str, Va
     }
 
 
+def may_hold(
+    layout: TableLayout, predicates: Iterable[Predicate], bounds: Sequence[Bounds]
+) -> bool:
+    """Whether all predicates may hold of a partition between bounds of its columns."""
+    named = zip(layout.partition_keys, bounds, strict=True)
+    ranges = {name: _stored_range(layout, name, *of_column) for name, of_column in named}
+    return all(may_be_true(predicate, ranges) for predicate in predicates)
+
+
+@dataclass(frozen=True)
+class PartitionCondition:
+    """Predicates that each decide about a partition as a whole, on behalf of `what`."""
+
+    layout: TableLayout
+    predicates: tuple[Predicate, ...]
+    what: str
+
+    def __call__(self, values: Sequence[Any]) -> bool:
+        """Whether a partition (manifest values) satisfies all of them. Raises NotSupportedError if
+        its values do not decide one: nothing is guessed.
+        """
+        ranges = partition_ranges(self.layout, values)
+        held = [self._holds(one, ranges) for one in self.predicates]  # each, for its error
+        return all(held)
+
+    def may_hold(self, bounds: Sequence[Bounds]) -> bool:
+        """Whether a partition between bounds of its columns may satisfy all of them."""
+        return may_hold(self.layout, self.predicates, bounds)
+
+    def _holds(self, predicate: Predicate, ranges: Ranges) -> bool:
+        found = decided(predicate, ranges)
+        if found is None:
+            raise NotSupportedError(
+                f"{self.what}: whether a partition is meant can't be decided; compare partition "
+                f"columns with constants of their type; found {describe(predicate)}"
+            )
+        return found
+
+
 def on_partitions(
     layout: TableLayout, filters: Sequence[Predicate], what: str
-) -> Callable[[Sequence[Any]], bool]:
-    """Whether a partition (manifest values) satisfies all filters. Each filter must decide about a
-    partition as a whole. Raises NotSupportedError, on behalf of `what`, if a filter has other
-    columns, and later if a partition's values do not decide a filter: nothing is guessed.
+) -> PartitionCondition:
+    """The condition that a partition satisfies all filters. Each filter must decide about a
+    partition as a whole. Raises NotSupportedError, on behalf of `what`, if one has other columns.
     """
-    predicates, keys = list(conjuncts(filters)), layout.partition_keys
+    predicates, keys = tuple(conjuncts(filters)), layout.partition_keys
     for predicate in predicates:
         if predicate.columns - set(keys):
             raise NotSupportedError(
                 f"{what}: a condition takes partition columns ({', '.join(keys) or 'there is none'}"
                 f"); found {describe(predicate)}"
             )
-
-    def holds(predicate: Predicate, ranges: Ranges) -> bool:
-        found = decided(predicate, ranges)
-        if found is None:
-            raise NotSupportedError(
-                f"{what}: whether a partition is meant can't be decided; compare partition columns "
-                f"with constants of their type; found {describe(predicate)}"
-            )
-        return found
-
-    def takes(values: Sequence[Any]) -> bool:
-        ranges = partition_ranges(layout, values)
-        held = [holds(predicate, ranges) for predicate in predicates]  # each, for its error
-        return all(held)
-
-    return takes
+    return PartitionCondition(layout, predicates, what)
 
 
 def _stored_range(

@@ -104,7 +104,13 @@ class Table:
         `partition_filter` gets the partition's values, `bucket_filter` the bucket and the number
         of buckets of the file's partition.
         """
-        return self.live(snapshot_id).chosen(Asked(partition_filter, bucket_filter)).files()
+        wanted = self.snapshot_id if snapshot_id is None else snapshot_id
+        if wanted is None:
+            return []
+        snapshot = self.snapshots.read(wanted)
+        asked = replace(Asked.where(partition_filter), takes_bucket=bucket_filter)
+        with self.reading(snapshot):
+            return live_where(self.manifests, snapshot, asked)[0].files()
 
     def live(self, snapshot_id: int | None = None) -> LiveFiles:
         """The files of a snapshot (default: that of this handle), not objects yet."""

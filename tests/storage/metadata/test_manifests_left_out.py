@@ -14,7 +14,7 @@ from keyfold.compact.compaction_plan import CompactionRequest
 from keyfold.errors import CorruptDataError, NotSupportedError, TableError
 from keyfold.lookup.plan import plan_lookup
 from keyfold.options.parsing import parse
-from keyfold.predicates.prune import pruning
+from keyfold.predicates.prune import on_partitions, pruning
 from keyfold.read.plan_head import PlanHead
 from keyfold.read.request import ReadRequest
 from keyfold.read.scan_plan import plan
@@ -24,7 +24,7 @@ from keyfold.storage.commits.attempts import CommitInfo, Entries, attempt
 from keyfold.storage.commits.looked_at import LookedAt
 from keyfold.storage.metadata import manifests
 from keyfold.storage.metadata.entries import LiveFile, Place, Record, added
-from keyfold.storage.metadata.partition_bounds import PartitionBounds
+from keyfold.storage.metadata.partition_bounds import PartitionBounds, SomePartitions
 from keyfold.storage.metadata.snapshot_files import number_above
 from keyfold.storage.table import Table
 from keyfold.wire.predicates import Predicate
@@ -107,7 +107,8 @@ def test_the_answer_is_that_of_all_entries(tmp_path: Path, seed: int) -> None:
 
 def check_what_commits_look_at(table: Table, draw: random.Random, every: list[LiveFile]) -> None:
     """The files that decide about a commit are those of its buckets among all."""
-    partitions = draw.sample([*{file.partition for file in every}, (99, "a")], 2)
+    there = sorted({file.partition for file in every if file.partition[0] is not None}, key=str)
+    partitions = draw.sample([*there, (98, "a"), (99, "a")], 2)
     ours = [tables.message(table, partition=one, bucket=draw.randrange(2)) for one in partitions]
     places = {(one.partition.values, one.bucket) for one in ours}
     base = table.snapshots.latest()
@@ -119,6 +120,13 @@ def check_what_commits_look_at(table: Table, draw: random.Random, every: list[Li
     inside = {file.partition: 2 for file in every if file.partition in partitions}
     assert found.totals(ours) == inside
     check_compactions(table, frozenset(places))
+    condition = on_partitions(table.layout, [where("=", "p", partitions[0][0], type="integer")], "")
+    damaged.forget()
+    taken = LookedAt.of(table, base, ours[1:], at_all=True, taken=condition)
+    near = [f.name for f in every if condition(f.partition) or f.partition == partitions[1]]
+    assert [file.name for file in taken.files] == near
+    found_too = table.live_files(partition_filter=condition)
+    assert [f.name for f in found_too] == [f.name for f in every if condition(f.partition)]
     highest = max(file.max_sequence for file in every)
     assert number_above(table.manifests, base, table.snapshots.find) >= highest
 
@@ -168,6 +176,33 @@ def test_a_manifest_that_nobody_needs_may_be_gone(tmp_path: Path) -> None:
     compacted(table, 2)
     with pytest.raises(CorruptDataError, match=first["_FILE_NAME"]):
         compacted(table, 1)
+
+
+@pytest.mark.parametrize("kind", ["overwrite", "dynamic", "truncate", "compact", "compact where"])
+def test_what_replaces_partitions_reads_only_those(tmp_path: Path, kind: str) -> None:
+    table = of_two(tmp_path)
+    first, _ = table.manifests.listed(table.snapshots.read(2))
+    Path(table.manifests.path(first["_FILE_NAME"])).write_bytes(b"")
+
+    def run(p: int) -> Any:
+        damaged.forget()
+        by = [where("=", "p", p, type="long")]
+        condition = on_partitions(table.layout, by, "the test")
+        spec = replace(tables.spec(table), snapshot=2)
+        one = tables.message(table, partition=(p,))
+        if kind == "compact":
+            return jobs.plan_job(table, "full", partitions=f"p={p}").spec
+        if kind == "compact where":
+            return jobs.plan_job(table, "full", where=by).spec
+        if kind == "truncate":
+            return commit.truncate(table, condition)
+        return commit.overwrite(table, spec, [one], condition if kind == "overwrite" else "dynamic")
+
+    with pytest.raises(CorruptDataError, match=first["_FILE_NAME"]):
+        run(1)
+    assert run(2) is not None
+    left = tables.reload(table).live_files(partition_filter=SomePartitions([(2,)]))
+    assert len(left) == (kind != "truncate")
 
 
 def compacted(table: Table, p: int) -> None:

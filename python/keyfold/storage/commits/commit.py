@@ -46,6 +46,7 @@ from keyfold.storage.metadata.entries import (
     rewritten,
     stamped,
 )
+from keyfold.storage.metadata.partition_bounds import SomePartitions
 from keyfold.storage.metadata.snapshots import EXPIRED, STATEMENT, Snapshot
 from keyfold.storage.metadata.table_statistics import TableStatistics
 from keyfold.storage.table import Table
@@ -288,7 +289,8 @@ def _plan(
         table.check_schema_of(base)
     if change.compactions:
         return change, fitting(table, change.compactions, base, change.conflicts)
-    looked = LookedAt.of(table, base, change.messages, at_all=_takes_away(change))
+    taken = change.partitions if change.changelog is None else None
+    looked = LookedAt.of(table, base, change.messages, at_all=_takes_away(change), taken=taken)
     live = looked.files
     if change.choose is not None:
         chosen = change.choose(live)
@@ -374,4 +376,4 @@ def replaced_by(messages: Sequence[CommitMessage], partitions: Partitions) -> Re
         return partitions
     if partitions == "all":
         return lambda partition: True
-    return {message.partition.values for message in messages}.__contains__
+    return SomePartitions({message.partition.values for message in messages})

@@ -6,13 +6,19 @@ after a lost race what the winner has added.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from keyfold.storage.metadata.entries import LiveFile
-from keyfold.storage.metadata.live_files import LiveFiles
-from keyfold.storage.metadata.snapshot_files import in_partitions, live_of_snapshot
+from keyfold.storage.metadata.live_files import Asked, LiveFiles
+from keyfold.storage.metadata.partition_bounds import (  # fmt: skip
+    Bounded,
+    EitherPartitions,
+    Partition,
+    SomePartitions,
+)
+from keyfold.storage.metadata.snapshot_files import in_partitions, live_of_snapshot, live_where
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.wire.specs import CommitMessage
@@ -27,9 +33,21 @@ class LookedAt:
 
     @staticmethod
     def of(
-        table: Table, base: Snapshot | None, messages: Sequence[CommitMessage], *, at_all: bool
+        table: Table,
+        base: Snapshot | None,
+        messages: Sequence[CommitMessage],
+        *,
+        at_all: bool,
+        taken: Callable[[Partition], bool] | None = None,
     ) -> LookedAt:
-        """The files of `base` that decide about a change with these messages; all with `at_all`."""
+        """The files of `base` that decide about a change with these messages; all with `at_all`,
+        but for the partitions of neither the messages nor those `taken` if that is a condition.
+        """
+        if base is not None and isinstance(taken, Bounded):
+            ours = SomePartitions({one.partition.values for one in messages})
+            asked = Asked.where(EitherPartitions(taken, ours))
+            found, _ = live_where(table.manifests, base, asked)
+            return LookedAt(found.files(), found)
         if base is not None and at_all:
             every = live_of_snapshot(table.manifests, base)
             return LookedAt(every.files(), every)

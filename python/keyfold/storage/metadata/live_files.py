@@ -16,9 +16,12 @@ import numpy as np
 from keyfold.files import damage
 from keyfold.storage.metadata.entries import LiveFile, Place
 from keyfold.storage.metadata.manifest_columns import ManifestColumns, Numbers, repeated
-from keyfold.storage.metadata.partition_bounds import Partition, PartitionBounds
-
-_FEW_PARTITIONS = 100  # each is compared with the bounds of each manifest
+from keyfold.storage.metadata.partition_bounds import (  # fmt: skip
+    Bounded,
+    Partition,
+    PartitionBounds,
+    SomePartitions,
+)
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,16 @@ class Asked:
     may_hold: Callable[[PartitionBounds], bool] | None = None
 
     @staticmethod
+    def where(takes: Callable[[Partition], bool] | None) -> Asked:
+        """The files of partitions that are taken."""
+        if not isinstance(takes, Bounded):
+            return Asked(takes)
+        return Asked(takes, may_hold=lambda found: takes.may_hold(found.columns))
+
+    @staticmethod
     def of_partitions(partitions: Collection[Partition]) -> Asked:
         """The files of some partitions."""
-        is_few = len(partitions) <= _FEW_PARTITIONS
-        may_hold = (lambda found: found.may_hold(partitions)) if is_few else None
-        return Asked(partitions.__contains__, may_hold=may_hold)
+        return Asked.where(SomePartitions(partitions))
 
 
 @dataclass(frozen=True, eq=False)

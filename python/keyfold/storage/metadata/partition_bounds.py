@@ -4,9 +4,9 @@ them leaves it unread.
 Only sure facts count: a bound that is missing or not understood leaves nothing out.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from keyfold.errors import CorruptDataError
 from keyfold.storage.metadata.binary_row import RowCodec
@@ -16,6 +16,16 @@ from keyfold.types.literals import FLOATING
 Partition = tuple[Any, ...]
 Bounds = tuple[Any, Any, int | None]  # least, greatest (None: unknown), NULLs (None: unknown)
 _UNKNOWN: Bounds = (None, None, None)
+_FEW_PARTITIONS = 100  # each is compared with the bounds of each manifest
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """A condition on partitions that can say that it takes none between bounds of their columns."""
+
+    def __call__(self, values: Partition, /) -> bool: ...
+
+    def may_hold(self, bounds: Sequence[Bounds], /) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,7 @@ class PartitionBounds:
 
     def may_hold(self, partitions: Collection[Partition]) -> bool:
         """Whether an entry may be in one of the partitions."""
-        return any(all(map(_may_be, values, self.columns)) for values in partitions)
+        return any(all(map(may_be, values, self.columns)) for values in partitions)
 
     @property
     def is_one(self) -> bool:
@@ -57,6 +67,36 @@ class PartitionBounds:
         return bool(pairs) and all(one[0] <= two[1] and two[0] <= one[1] for one, two in pairs)
 
 
+@dataclass(frozen=True)
+class SomePartitions:
+    """The condition that a partition is one of some."""
+
+    partitions: Collection[Partition]
+
+    def __call__(self, values: Partition, /) -> bool:
+        return values in self.partitions
+
+    def may_hold(self, bounds: Sequence[Bounds], /) -> bool:
+        """Whether an entry between bounds may be in one of them; not looked at if they are many."""
+        is_many = len(self.partitions) > _FEW_PARTITIONS
+        return is_many or PartitionBounds(tuple(bounds)).may_hold(self.partitions)
+
+
+@dataclass(frozen=True)
+class EitherPartitions:
+    """The condition that one of two conditions takes a partition."""
+
+    one: Bounded
+    other: Bounded
+
+    def __call__(self, values: Partition, /) -> bool:
+        return self.one(values) or self.other(values)
+
+    def may_hold(self, bounds: Sequence[Bounds], /) -> bool:
+        """Whether one of them may."""
+        return self.one.may_hold(bounds) or self.other.may_hold(bounds)
+
+
 def _bounds(kind: str, low: Any, high: Any, nulls: int | None) -> Bounds:
     """The bounds of a column. NULLs are counted beside values only: some writers count wrong. NaN
     has no place among other numbers.
@@ -64,7 +104,8 @@ def _bounds(kind: str, low: Any, high: Any, nulls: int | None) -> Bounds:
     return _UNKNOWN if low is None or high is None or kind in FLOATING else (low, high, nulls)
 
 
-def _may_be(value: Any, bounds: Bounds) -> bool:
+def may_be(value: Any, bounds: Bounds) -> bool:
+    """Whether a value may be between bounds."""
     low, high, nulls = bounds
     if value is None:
         return nulls != 0
