@@ -23,7 +23,7 @@ from keyfold.storage.metadata.avro_records import INDEXED
 from keyfold.storage.metadata.entries import LAST_SEQUENCE, LiveFile, RowShapes, highest_sequence
 from keyfold.storage.metadata.live_files import Asked, LiveFiles
 from keyfold.storage.metadata.manifests import Manifests
-from keyfold.storage.metadata.snapshot_files import live_of_snapshot, live_where, number_above
+from keyfold.storage.metadata.snapshot_files import live_where, number_above
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.metadata.staged import StagedSnapshots, StagedState
 from keyfold.storage.rest_client import is_rest
@@ -104,34 +104,28 @@ class Table:
         `partition_filter` gets the partition's values, `bucket_filter` the bucket and the number
         of buckets of the file's partition.
         """
-        wanted = self.snapshot_id if snapshot_id is None else snapshot_id
-        if wanted is None:
-            return []
-        snapshot = self.snapshots.read(wanted)
         asked = replace(Asked.where(partition_filter), takes_bucket=bucket_filter)
-        with self.reading(snapshot):
-            return live_where(self.manifests, snapshot, asked)[0].files()
+        return self._where(snapshot_id, asked)[0].files()
 
     def live(self, snapshot_id: int | None = None) -> LiveFiles:
         """The files of a snapshot (default: that of this handle), not objects yet."""
-        wanted = self.snapshot_id if snapshot_id is None else snapshot_id
-        if wanted is None:
-            return LiveFiles((), ())
-        snapshot = self.snapshots.read(wanted)
-        with self.reading(snapshot):
-            return live_of_snapshot(self.manifests, snapshot)
+        return self._where(snapshot_id, Asked())[0]
 
     def to_read(self, asked: Asked) -> tuple[LiveFiles, int]:
         """The files of this handle's snapshot that a read asks for, and the number of all. Raises
         NotSupportedError if one of them can't be read rightly.
         """
-        if self.snapshot_id is None:
-            return LiveFiles((), ()), 0
-        snapshot = self.snapshots.read(self.snapshot_id)
-        with self.reading(snapshot):
-            found, total = live_where(self.manifests, snapshot, asked)
+        found, total = self._where(None, asked)
         self._check_files(found)
         return found, total
+
+    def _where(self, snapshot_id: int | None, asked: Asked) -> tuple[LiveFiles, int]:
+        wanted = self.snapshot_id if snapshot_id is None else snapshot_id
+        if wanted is None:
+            return LiveFiles((), ()), 0
+        snapshot = self.snapshots.read(wanted)
+        with self.reading(snapshot):
+            return live_where(self.manifests, snapshot, asked)
 
     @contextlib.contextmanager
     def reading(self, snapshot: Snapshot | None) -> Iterator[None]:
