@@ -40,6 +40,7 @@ AVERAGE = Fold(
     Accepts("DOUBLE or DECIMAL", lambda kind: types.is_float64(kind) or types.is_decimal(kind)),
     _not_alone,
     is_retractable=True,
+    retracts_alone=True,
     is_stored_by_paimon=False,
 )
 

@@ -233,10 +233,10 @@ def _part_marks(
     marks: Marks,
 ) -> Marks:
     """Removals replace everything; a column whose value was taken back replaces older ones."""
-    ops = _operations(_Aggregation(layout, (), options[REMOVES]), step)
+    ops = _operations(_Aggregation(layout, (), 0, options[REMOVES]), step)
     for name in columns:
         aggregate = aggregate_of(layout, options, name)
-        if aggregate is None:
+        if aggregate is None or aggregate.name == averages.NAME:
             continue
         own = column_ops(step, name, ops)
         if ignores_retract(options, name):
