@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 import keyfold
@@ -116,6 +116,36 @@ def test_a_list_is_its_dictionaries_one_by_one(
         assert stored(whole) == stored(alone), given_
     whole.compact()
     assert stored(whole) == stored(alone)
+
+
+@settings(max_examples=EXAMPLES, phases=[Phase.explicit, Phase.generate])
+@example([[{"k": 0, "c": 3, "a": 9}], [{"k": 0, "c": 4, "s": "x"}, {"k": 0, "c": 2, "a": 2}]])
+@example([[{"k": 0, "c": 3, "a": 9}], [{"k": 0, "a": 2}, {"k": 0, "c": 2, "s": "x"}]])
+@given(st.lists(rows(()), min_size=2, max_size=3))
+def test_parts_of_a_sequence_group(catalog: Catalog, jobs: list[list[dict[str, Any]]]) -> None:
+    """A row that is late in its own list touches nothing; none is older than an earlier job."""
+    options = {
+        "merge-engine": "partial-update",
+        "fields.c.sequence-group": "a,b,d,s",
+        "fields.b.aggregate-function": "sum",
+        "fields.d.aggregate-function": "last_value",
+        "write-only": "true",
+        "bucket": "1",
+    }
+    whole, alone = (_fresh(catalog, name, COLUMNS, options) for name in ("whole", "alone"))
+    for number, drawn in enumerate(jobs):
+        given_ = [row | _in_turn(row, number) for row in drawn]
+        whole.upsert(given_)
+        for row in given_:
+            alone.upsert([row])
+        assert stored(whole) == stored(alone), jobs
+    whole.compact()
+    assert stored(whole) == stored(alone)
+
+
+def _in_turn(row: dict[str, Any], job: int) -> dict[str, Any]:
+    """A sequence that is greater than those of earlier jobs."""
+    return {} if row.get("c") is None else {"c": 10 * job + row["c"]}
 
 
 def _fresh(catalog: Catalog, name: str, columns: Any, options: dict[str, str]) -> Table:

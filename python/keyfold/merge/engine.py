@@ -115,6 +115,7 @@ def filtered(folded: Folded, flags: npt.NDArray[np.bool_]) -> Folded:
 
 
 Fold = Callable[[MergeStep, bool], Folded]
+Touched = Callable[[TableLayout, TableOptions, MergeStep], Mapping[str, npt.NDArray[np.bool_]]]
 PartMarks = Callable[
     [TableLayout, TableOptions, MergeStep, Folded, Mapping[str, pa.Array], Marks], Marks
 ]
@@ -148,6 +149,8 @@ class Engine(Traits):
     a NULL that comes first stays. `keeps_last`: the last record to arrive is the result, whatever
     came before. `sequences` are the groups of columns with a sequence of their own. The fields of a
     group order records together: a record that names one has NULL in those it does not name.
+    `touched` tells, of columns that a row may name without effect as it is late there, whether the
+    records of each group of a step with marks had any.
     `part_marks` gives marks to rows that retractions leave while older records are elsewhere, or
     while it matters that a column was not named; its mapping has the result's columns.
     `keeps_deletes`: -U and -D matter for records that come later, so that they stay for a time in
@@ -169,6 +172,7 @@ class Engine(Traits):
     retains_nulls: Callable[[TableLayout, TableOptions, str], bool] = _never
     keeps_last: Callable[[TableOptions], bool] = lambda options: False
     sequences: Callable[[TableOptions], Sequence[SequenceGroup]] = lambda options: ()
+    touched: Touched = lambda *_: {}
     part_marks: PartMarks | None = None
     begins_jobs: Callable[[TableOptions], bool] = lambda options: False
     keeps_deletes: Callable[[TableOptions], bool] = lambda options: False

@@ -43,6 +43,8 @@ def fold_marked(
     # Engines see no delete of some columns: the marks give its effect on each.
     if step.kinds is not None and pending is not None:
         step = replace(step, kinds=np.where(pending, np.int8(INSERT), step.kinds))
+    for name, is_touched in plan.engine.touched(plan.layout, plan.options, step).items():
+        united = united.without(name, ~is_touched)
     whole = _folded(plan, step)
     arrays, kinds, last = whole.arrays, whole.kinds, whole.last
     result = plan.part_marks(step, whole, united.take(group_of[last]))

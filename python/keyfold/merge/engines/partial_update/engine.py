@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from keyfold.aggregates import aggregates
@@ -181,6 +182,21 @@ def _retains_nulls(layout: TableLayout, options: TableOptions, name: str) -> boo
     return aggregate is not None and aggregate.retains_null
 
 
+def _touched(
+    layout: TableLayout, options: TableOptions, step: MergeStep
+) -> Mapping[str, npt.NDArray[np.bool_]]:
+    groups = sequence_groups(options)
+    if step.marks is None or not groups:
+        return {}
+    grouped = SequenceGroupStep(layout, step, groups, options[REMOVES])
+    columns = [_column(layout, options, groups, name) for g in groups for name in g.columns]
+    return {
+        column.name: grouped.touched(column.name, column.group, column.aggregate)
+        for column in columns
+        if column.group is not None
+    }
+
+
 def _part_marks(
     layout: TableLayout,
     options: TableOptions,
@@ -229,6 +245,7 @@ PARTIAL_UPDATE = Engine(
     passes_nulls=_passes_nulls,
     retains_nulls=_retains_nulls,
     sequences=sequence_groups,
+    touched=_touched,
     part_marks=_part_marks,
     keeps_deletes=lambda options: options[REMOVES] or bool(sequence_groups(options)),
     retractions_wait=_retractions_wait,

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import accumulate
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from keyfold.aggregates import aggregates
@@ -193,6 +194,17 @@ class SequenceGroupStep:
         events = np.empty(len(order), dtype=np.int8)
         decide_adds(self._words, self._present[group], first, stop, order, starts, events)
         return events
+
+    def touched(self, name: str, group: int, aggregate: Aggregate | None) -> npt.NDArray[np.bool_]:
+        """Whether the records of each key had any effect on a column of a group. A late one has
+        none on a column that keeps the newest value, even NULL.
+        """
+        ops = self._events(group)
+        if aggregate is None or not (aggregate.passes_nulls or aggregate.retains_null):
+            ops = np.where((ops == REVERSED) | (ops == LATE_RETRACT), np.int8(SKIP), ops)
+        has_effect = column_ops(self._step, name, ops) != SKIP
+        flags: npt.NDArray[np.bool_] = np.logical_or.reduceat(has_effect, self._step.starts[:-1])
+        return flags
 
     def aggregated(
         self, name: str, group: int, aggregate: Aggregate, ignores_retract: bool
