@@ -56,7 +56,7 @@ ABOUT = """\
 `python -m integration.bench.many_files` wrote this section. Tables have partitions of 100 buckets
 with one file each, of statistics over seven columns; they are made of manifests alone, whose data
 files do not exist. Each size has a process of its own. Seconds, and in brackets seconds of
-processor; one run."""
+processor, which is what counts where other work shares the cores; one run."""
 
 
 def new_table() -> NewTable:
