@@ -12,7 +12,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from integration import sessions
 from integration.faults import harness, processes
 from tests.concurrency import roles
 
@@ -23,7 +22,7 @@ THREADS = 4
 
 def writing(folder: Path, argument: str) -> dict[str, Any]:
     """MERGE until one is caught in mid-write; tell of it and wait to be killed."""
-    spark = sessions.start(folder)
+    spark = harness.start(folder)
     table = harness.wide_table(spark, 10)
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('target-file-size' = '64 kb')")
     for _ in range(harness.ATTEMPTS):
@@ -78,7 +77,7 @@ def count(folder: Path, pattern: str) -> int:
 
 def writers(folder: Path, first: str) -> dict[str, Any]:
     """Threads that commit to the table of `tests.concurrency`, in a JVM of their own."""
-    spark = sessions.start(folder / first)
+    spark = harness.start(folder / first)
     begin(spark, str(folder), int(first))
     answer = {"jvm": harness.jvm_of(spark)}
     harness.tell(answer)
@@ -118,9 +117,8 @@ def write(spark: SparkSession, folder: str, number: int, done: threading.Event |
             roles.note(folder, f"writer-{number}", "acknowledged", key)
 
 
-def waiting(folder: Path, python: str) -> dict[str, Any]:
-    """A statement is interrupted while `python`, which never gets ready, is being started."""
-    spark = sessions.start(folder, spark__keyfold__python=python)
+def interrupted(spark: SparkSession) -> str:
+    """The error of a statement whose thread is interrupted until it ends."""
     told: dict[str, Any] = {}
 
     def ask() -> None:
@@ -139,17 +137,16 @@ def waiting(folder: Path, python: str) -> dict[str, Any]:
         return not asked.is_alive()
 
     assert processes.wait_until(ended)
-    return {"error": told["error"]}
+    return str(told["error"])
 
 
 def unready(folder: Path, python: str) -> dict[str, str]:
     """The errors of a statement by the limit of the start, while `python` never gets ready. The
-    last limit is tried twice: the first statement may have met a start that began before it.
+    last wrong limit is tried twice: the first statement may have met a start that began before it.
+    Below a limit of hours the statement is interrupted.
     """
     limit = "spark.keyfold.start.timeout"
-    spark = sessions.start(
-        folder, spark__keyfold__python=python, **{limit.replace(".", "__"): "1s"}
-    )
+    spark = harness.start(folder, spark__keyfold__python=python, **{limit.replace(".", "__"): "1s"})
     told: dict[str, str] = {}
     for value in ("1s", "soon", "soon"):
         spark.conf.set(limit, value)
@@ -157,12 +154,12 @@ def unready(folder: Path, python: str) -> dict[str, str]:
             spark.sql("SHOW NAMESPACES IN keyfold").collect()
         except Exception as error:  # the test reads it
             told[value] = str(error)
-    return told
+    spark.conf.set(limit, "9h")
+    return {**told, "interrupted": interrupted(spark)}
 
 
 SCENARIOS: dict[str, Callable[[Path, str], object]] = {
     "writing": writing,
     "writers": writers,
-    "waiting": waiting,
     "unready": unready,
 }

@@ -19,7 +19,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from integration import TOP
+from integration import TOP, sessions
 from integration.faults import processes
 
 ANSWER = "answer: "
@@ -92,6 +92,11 @@ def running(name: str, folder: Path, argument: str = "") -> Iterator[tuple[Any, 
             if answer is not None:
                 processes.kill(answer["jvm"])
             process.kill()
+
+
+def start(folder: Path, master: str = "local[2]", **extra: str) -> SparkSession:
+    """A session of a few queries, none of which it compiles."""
+    return sessions.start(folder, master, **(sessions.INTERPRETED | extra))
 
 
 def jvm_of(spark: SparkSession) -> int:

@@ -32,6 +32,7 @@ from integration.faults.harness import (
     only_permanent,
     rows_of,
     slow_query,
+    start,
     tell,
     wide_table,
 )
@@ -98,7 +99,7 @@ def cancelled(spark: SparkSession, table: str) -> dict[str, Any]:
 
 def faults(folder: Path, master: str) -> dict[str, Any]:
     """Killed processes, a cancelled job, too little memory, and what a stopped session leaves."""
-    spark = sessions.start(folder, master)
+    spark = start(folder, master)
     table = wide_table(spark, ROWS)
     answer = {"killed": killed(spark, table)}
     answer["writer"] = write_without(spark, table, "writer")
@@ -113,7 +114,7 @@ def faults(folder: Path, master: str) -> dict[str, Any]:
 
 def linger(folder: Path, ending: str) -> dict[str, Any]:
     """Use readers, writers and the driver's worker; then exit at once, or wait to be killed."""
-    spark = sessions.start(folder)
+    spark = start(folder)
     table = wide_table(spark, 100)
     spark.sql(f"SELECT count(pad) FROM {table}").collect()
     workers = sorted(children_of(spark))
@@ -146,7 +147,7 @@ def two_executors(folder: Path, argument: str) -> dict[str, Any]:
 
 def self_inserts(folder: Path, master: str) -> dict[str, Any]:
     """INSERTs that read the table they write, each compacting it; then what a CALL finds to do."""
-    spark = sessions.start(folder, master, **sessions.BOTH_EXECUTORS)
+    spark = start(folder, master, **sessions.BOTH_EXECUTORS)
     spark.sql("CREATE NAMESPACE keyfold.s")
     spark.sql(
         "CREATE TABLE keyfold.s.t (k INT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES "
@@ -165,7 +166,7 @@ def first_query(folder: Path, argument: str) -> dict[str, Any]:
     are tried one after another until one serves: the error of each other one, by its name.
     """
     asked = json.loads(argument or "{}")
-    spark = sessions.start(folder, **asked.get("session", {}))
+    spark = start(folder, **asked.get("session", {}))
     errors: dict[str, str] = {}
     for name, (conf, value) in asked.get("tried", {}).items():
         spark.conf.set(conf, value)
@@ -216,7 +217,7 @@ def installed(folder: Path, argument: str) -> dict[str, Any]:
     """What tables hold whose function and engine come from a package installed at `argument`."""
     known = os.environ.get("PYTHONPATH", "")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [argument, known]))
-    spark = sessions.start(folder)
+    spark = start(folder)
     spark.sql("CREATE NAMESPACE keyfold.s")
     options = {
         "sums": "'merge-engine' = 'aggregation', 'fields.v.aggregate-function' = 'installed_sum'",

@@ -105,17 +105,23 @@ def test_a_relative_path_is_looked_up_where_spark_unpacks(answers: Answer, folde
     assert not used.startswith(str(folder / "packed"))
 
 
-def test_a_python_that_never_answers_is_named_with_the_setting(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def unready(tmp_path_factory: pytest.TempPathFactory) -> Answer:
+    """What statements are told while a Python never answers."""
+    folder = tmp_path_factory.mktemp("unready")
+    answer: Answer = harness.run("unready", folder, script(folder / "endless", "cat > /dev/null"))
+    return answer
+
+
+def test_a_python_that_never_answers_is_named_with_the_setting(unready: Answer) -> None:
     """No time decides: this Python has not answered after any limit."""
-    answer = harness.run("unready", tmp_path, script(tmp_path / "endless", "cat > /dev/null"))
     for part in ("took more than 1 s", "python -m keyfold warmup", f"raise {TIMEOUT}"):
-        assert part in answer["1s"]
-    assert f"{TIMEOUT} is 'soon'; expected a time with a unit" in answer["soon"]
+        assert part in str(unready["1s"])
+    assert f"{TIMEOUT} is 'soon'; expected a time with a unit" in str(unready["soon"])
 
 
-def test_a_statement_that_waits_for_python_can_be_interrupted(tmp_path: Path) -> None:
-    answer = harness.run("waiting", tmp_path, script(tmp_path / "endless", "cat > /dev/null"))
-    assert "InterruptedException" in answer["error"]
+def test_a_statement_that_waits_for_python_can_be_interrupted(unready: Answer) -> None:
+    assert "InterruptedException" in str(unready["interrupted"])
 
 
 def test_pyspark_python_is_used(tmp_path: Path) -> None:

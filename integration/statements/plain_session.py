@@ -68,15 +68,14 @@ def run(spark: SparkSession) -> Iterator[tuple[str, str, str, list[Any]]]:
 
 def plain(folder: Path) -> SparkSession:
     """A session with the catalog, and without the extension."""
-    made = sessions.builder(folder, **INTERPRETED).config("spark.jars", str(keyfold.jar_path()))
+    confs = sessions.INTERPRETED | {"spark.jars": str(keyfold.jar_path())}
+    made = sessions.builder(folder, **confs)
     made = made.config("spark.sql.catalog.keyfold", "keyfold.spark.KeyfoldCatalog")
     for name in ("spark.keyfold.python", "spark.keyfold.driver.python"):
         made = made.config(name, sys.executable)
     made = made.config("spark.sql.catalog.keyfold.warehouse", str(folder / "warehouse"))
     return made.getOrCreate()
 
-
-INTERPRETED = {name.replace(".", "__"): value for name, value in sessions.INTERPRETED.items()}
 
 if __name__ == "__main__":
     for done in run(plain(Path(sys.argv[1]))):

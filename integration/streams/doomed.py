@@ -12,7 +12,6 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from integration import sessions
 from integration.cluster.clusters import Cluster
 from integration.faults import harness
 
@@ -44,11 +43,11 @@ def session(folder: Path) -> SparkSession:
     """One on the cluster that a file in the folder names; without the file, in one process."""
     file = folder / CLUSTER
     if not file.exists():
-        return sessions.start(folder)
+        return harness.start(folder)
     confs = Cluster.from_json(file.read_text()).confs()
     confs["spark.executorEnv.PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
     named = {name.replace(".", "__"): value for name, value in confs.items()}
-    return sessions.start(folder, named.pop("spark__master"), **named)
+    return harness.start(folder, named.pop("spark__master"), **named)
 
 
 def streaming(folder: Path, argument: str) -> dict[str, Any]:
