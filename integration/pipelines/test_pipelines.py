@@ -21,8 +21,9 @@ from integration.faults.processes import DEADLINE
 from integration.planning.plans import assert_ours
 from tests import readers
 
-BLOCK = re.compile(r"^```(yaml|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(yaml|python|sql)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CLI = Path(pyspark.__file__).parent / "pipelines" / "cli.py"
+HAS_FLOWS_IN_SQL = not pyspark.__version__.startswith("4.2.")
 Event = dict[str, Any]
 
 
@@ -52,6 +53,8 @@ class Pipeline:
         (folder / "events").mkdir()
         (folder / "spark-pipeline.yml").write_text(spec)
         (folder / "transformations" / "shop.py").write_text(found["python"])
+        if HAS_FLOWS_IN_SQL:
+            (folder / "transformations" / "customers.sql").write_text(found["sql"])
 
     def add(self, events: Sequence[Event]) -> None:
         self.batches += 1
@@ -115,14 +118,14 @@ def assert_looked_up(found: Sequence[str]) -> None:
     """AUTO CDC looks the keys of each batch up among the deleted ones, twice, and in the target. It
     scans neither table.
     """
-    deleted, target = "__spark_autocdc_aux_state_customers", "customers"
+    deleted, target = "__spark_autocdc_aux_state_customers(_in_sql)?", "customers(_in_sql)?"
     merges = [plan.split("\n\n") for plan in found if "MergeRows" in plan]
     of_target = 0
     for parts in merges:
         scans = [part for part in parts if re.search(r"^\(\d+\) BatchScan", part)]
         lookups = [part for part in parts if re.search(r"^\(\d+\) LookupJoin", part)]
         assert not re.search(rf"\b({deleted}|{target})\b", "".join(scans)), scans
-        assert any(deleted in part for part in lookups), parts
+        assert any(re.search(rf"\b{deleted}\b", part) for part in lookups), parts
         of_target += any(re.search(rf"\b{target}\b", part) for part in lookups)
     assert of_target * 2 == len(merges) > 0
 
@@ -134,6 +137,8 @@ def check(spark: SparkSession, events: Sequence[Event]) -> None:
 
     customers = expected(events)
     assert rows("customers", "id, name, city") == customers
+    if HAS_FLOWS_IN_SQL:
+        assert rows("customers_in_sql", "id, name, city") == customers
     assert rows("customers_by_city", "*") == counts([row[2] for row in customers])
     assert rows("events_by_city", "*") == counts([event["city"] for event in events])
 

@@ -13,6 +13,16 @@ from tests.storage.tables import column
 CDC_KEYS = "pipelines.autocdc.keyColumnNames"
 
 
+def test_a_flow_that_keeps_several_rows_of_a_key_is_refused(tmp_path: Path) -> None:
+    """Else it would fail days later, at the first two late events of a key."""
+    flow = {CDC_KEYS: '["k"]', "pipelines.autocdc.scdType": "SCD1"}
+    columns = (column("k"), column("v"))
+    assert tables.table(tmp_path, NewTable(columns, properties=flow)).layout.primary_key == ("k",)
+    flow["pipelines.autocdc.scdType"] = "SCD2"
+    with pytest.raises(KeyfoldError, match=r"SCD type 2 is not supported: .*stored_as_scd_type=1"):
+        tables.table(tmp_path / "other", NewTable(columns, properties=flow))
+
+
 @pytest.mark.parametrize("key", [("primary-key", "k , v"), (CDC_KEYS, '["k", "v"]')])
 def test_a_table_that_a_pipeline_defines_again(tmp_path: Path, key: tuple[str, str]) -> None:
     """It names all properties once more, and columns of the key that are NOT NULL only here. A

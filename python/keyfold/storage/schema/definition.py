@@ -36,6 +36,7 @@ _RESERVED |= {"_change_type", "_commit_version", "_commit_timestamp"}
 _RESERVED |= {"_log_offset", "__offset", "__timestamp", "__bucket"}
 # An AUTO CDC flow keeps deleted keys in a table of its own, which it creates without a key.
 KEYS_OF_CDC = f"{PIPELINES_PREFIX}autocdc.keyColumnNames"
+TYPE_OF_CDC = f"{PIPELINES_PREFIX}autocdc.scdType"
 
 # Checks a layout, new or after an ALTER of the second, and gives it with options as stored.
 Check = Callable[[TableLayout, TableLayout | None], TableLayout]
@@ -132,7 +133,15 @@ def named_key(properties: Mapping[str, str]) -> tuple[str, ...] | None:
 
 
 def _check_own(name: str, properties: Mapping[str, str]) -> None:
-    """Raises TableError if an option is one in which the catalog keeps a column's DEFAULT."""
+    """Raises TableError if an option is one in which the catalog keeps a column's DEFAULT, and
+    NotSupportedError if it is of a flow that keeps several rows of a key.
+    """
+    if properties.get(TYPE_OF_CDC) == "SCD2":
+        raise NotSupportedError(
+            f"table {name}: AUTO CDC of SCD type 2 is not supported: it keeps several rows of a "
+            "key here, told apart by a field of a struct; define its flow with "
+            "stored_as_scd_type=1 (in SQL: STORED AS SCD TYPE 1)"
+        )
     for option in properties:
         if option.startswith((DEFAULT_PREFIX, INITIAL_PREFIX)):
             raise TableError(f"table {name}: option {option} is made by a column's DEFAULT only")
