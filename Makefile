@@ -9,7 +9,8 @@ IN_ORDER := --dist loadfile --no-loadscope-reorder  # that of conftest.py
 # What `make test` runs on the newest Spark: where a table meets the inside of Spark, in all ways once.
 ON_NEWEST := $(addprefix integration/, conformance/test_documents.py lookups/test_joins.py \
   statements/test_named_columns.py statements/test_error_classes.py rows/test_rows.py \
-  changes/test_changes_from.py streams/test_sink.py planning/test_by_bucket.py pipelines)
+  history/test_time_travel.py::test_versions_and_times_in_names changes/test_changes_from.py \
+  streams/test_sink.py planning/test_by_bucket.py pipelines)
 SHIM := $(shell find jvm -type f) gradle.properties build.gradle
 
 # Hundreds of processes of Python start in the tests: none compiles its modules anew.

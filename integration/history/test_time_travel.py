@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -51,6 +52,18 @@ def test_versions_and_times_in_sql(spark: SparkSession, times: list[int]) -> Non
     )
     assert joined.collect() == [Row(id=1, old="a", new="A")]
     assert spark.sql(f"SELECT count(*), max(v) FROM {TABLE} VERSION AS OF 1").first() == (1, "a")
+
+
+@pytest.mark.skipif(pyspark.__version__.startswith("4.2."), reason="names of Spark 4.3")
+def test_versions_and_times_in_names(spark: SparkSession, times: list[int]) -> None:
+    text = spark.sql(f"SELECT date_format(timestamp_millis({times[0]}), 'yyyyMMddHHmmssSSS')")
+    for name, expected in (
+        (f"{TABLE}@v1", THEN),
+        (f"{TABLE}@v2", SINCE),
+        (f"{TABLE}@{text.first()[0]}", THEN),
+    ):
+        assert rows(spark.sql(f"SELECT * FROM {name}")) == expected
+        assert rows(spark.read.table(name)) == expected
 
 
 def test_options_of_readers(spark: SparkSession, warehouse: Path, times: list[int]) -> None:
