@@ -1,4 +1,4 @@
-"""A session that streams files into two tables until it is killed, in one process or on a cluster.
+"""A session that streams files into tables until it is killed, in one process or on a cluster.
 A query that fails, because a process that it needed was killed, is started from its checkpoint.
 """
 
@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
-from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from integration.cluster.clusters import Cluster
 from integration.faults import harness
@@ -18,6 +19,9 @@ from integration.faults import harness
 CLUSTER = "cluster.json"
 COLUMNS = "k BIGINT, n BIGINT, word STRING"
 TABLES = {"sums": ("n", "BIGINT", "sum"), "lists": ("word", "STRING", "listagg")}
+MERGED = "merged"  # a table whose rows MERGE adds to
+QUERIES = (*TABLES, MERGED)
+_KEPT = "'bucket' = '2', 'snapshot.num-retained.min' = '2', 'snapshot.time-retained' = '1 s'"
 
 
 def create(spark: SparkSession) -> None:
@@ -26,17 +30,41 @@ def create(spark: SparkSession) -> None:
     for name, (column, kind, function) in TABLES.items():
         spark.sql(
             f"CREATE TABLE keyfold.s.{name} (k BIGINT NOT NULL, {column} {kind}, "
-            "PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ('bucket' = '2', "
-            f"'merge-engine' = 'aggregation', 'fields.{column}.aggregate-function' = '{function}', "
-            "'snapshot.num-retained.min' = '2', 'snapshot.time-retained' = '1 s')"
+            f"PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ({_KEPT}, "
+            f"'merge-engine' = 'aggregation', 'fields.{column}.aggregate-function' = '{function}')"
+        )
+    spark.sql(
+        f"CREATE TABLE keyfold.s.{MERGED} (k BIGINT NOT NULL, n BIGINT, "
+        f"PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ({_KEPT})"
+    )
+
+
+def added(table: str) -> Callable[[DataFrame, int], None]:
+    """Writes a batch by a MERGE that adds to the rows that are there."""
+
+    def write(batch: DataFrame, number: int) -> None:
+        spark = batch.sparkSession
+        spark.conf.set("spark.keyfold.txnAppId", "added")
+        spark.conf.set("spark.keyfold.txnVersion", str(number))
+        batch.groupBy("k").agg({"n": "sum"}).toDF("k", "n").createOrReplaceTempView("new_rows")
+        spark.sql(
+            f"MERGE INTO {table} t USING new_rows s ON t.k = s.k WHEN MATCHED THEN UPDATE "
+            "SET n = t.n + s.n WHEN NOT MATCHED THEN INSERT *"
         )
 
+    return write
 
-def stream(spark: SparkSession, folder: Path, name: str, files: int) -> DataStreamWriter:
-    """A writer of a query into one of the tables, so many files a batch."""
+
+def stream(
+    spark: SparkSession, folder: Path, name: str, files: int, catalog: str = "keyfold", **how: Any
+) -> StreamingQuery:
+    """A query into one of the tables, so many files a batch."""
+    table = f"{catalog}.s.{name}"
     source = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", files)
-    frame = source.json(str(folder / "in")).select("k", TABLES[name][0])
-    return frame.writeStream.option("checkpointLocation", str(folder / "checkpoints" / name))
+    frame = source.json(str(folder / "in")).select("k", *TABLES.get(name, ("n",))[:1])
+    writer = frame.writeStream.option("checkpointLocation", str(folder / "checkpoints" / name))
+    writer = writer.trigger(**how) if how else writer
+    return writer.foreachBatch(added(table)).start() if name == MERGED else writer.toTable(table)
 
 
 def session(folder: Path) -> SparkSession:
@@ -51,12 +79,13 @@ def session(folder: Path) -> SparkSession:
 
 
 def streaming(folder: Path, argument: str) -> dict[str, Any]:
-    """Stream into both tables, from where the session before this one ended, and never end."""
+    """Stream into all tables, from where the session before this one ended, and never end."""
     spark = session(folder)
     if not spark.catalog.databaseExists("keyfold.s"):
         create(spark)
     threads = [
-        threading.Thread(target=keep_on, args=(spark, folder, name), daemon=True) for name in TABLES
+        threading.Thread(target=keep_on, args=(spark, folder, name), daemon=True)
+        for name in QUERIES
     ]
     for thread in threads:
         thread.start()
@@ -69,7 +98,7 @@ def streaming(folder: Path, argument: str) -> dict[str, Any]:
 def keep_on(spark: SparkSession, folder: Path, name: str) -> None:
     """Start the query again whenever it fails."""
     while True:
-        query = stream(spark, folder, name, 1).toTable(f"keyfold.s.{name}")
+        query = stream(spark, folder, name, 1)
         try:
             query.awaitTermination()
         except Exception as error:  # a process it needed was killed

@@ -93,16 +93,16 @@ def test_killed_at_any_moment(
     catalog = "streamed_on_cluster" if cluster else "streamed"  # a session keeps what it has opened
     spark.conf.set(f"spark.sql.catalog.{catalog}", "keyfold.spark.KeyfoldCatalog")
     spark.conf.set(f"spark.sql.catalog.{catalog}.warehouse", str(tmp_path / "warehouse"))
-    for name in doomed.TABLES:
-        writer = doomed.stream(spark, tmp_path, name, FILES).trigger(availableNow=True)
-        query = writer.toTable(f"{catalog}.s.{name}")
+    for name in doomed.QUERIES:
+        query = doomed.stream(spark, tmp_path, name, FILES, catalog, availableNow=True)
         try:
             assert query.awaitTermination(processes.PATIENCE)
         finally:
             query.stop()
     rows = [row for number in range(FILES) for row in rows_of(number)]
-    sums = spark.table(f"{catalog}.s.sums").collect()
-    assert sorted(map(tuple, sums)) == folded((row["k"], row["n"]) for row in rows)
+    for name in ("sums", doomed.MERGED):
+        sums = spark.table(f"{catalog}.s.{name}").collect()
+        assert sorted(map(tuple, sums)) == folded((row["k"], row["n"]) for row in rows)
     lists = {row.k: row.word for row in spark.table(f"{catalog}.s.lists").collect()}
     for key in range(KEYS):  # Spark reads the files of a batch in an order of its own
         words = sorted(str(row["word"]) for row in rows if row["k"] == key)

@@ -5,23 +5,24 @@ only this file reads. `messages` are one list of CommitMessages per task.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from keyfold.bridge.frames import Frame
 from keyfold.errors import ConflictError, TableError
 from keyfold.lookup.of_tasks import CARRIED
-from keyfold.options.calls import TARGET_COLUMNS, WRITE
+from keyfold.options.calls import TARGET_COLUMNS, TRANSACTION_APP, TRANSACTION_VERSION, WRITE
 from keyfold.options.changelogs import INPUT, is_awaited
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.read.call_options import call_options
+from keyfold.storage.commits.epochs import epochs_of, is_committed
 from keyfold.storage.commits.outcomes import snapshot_of
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle
 from keyfold.stores.opened import store_of
 from keyfold.wire.predicates import decoded
-from keyfold.wire.specs import CommitMessage, WriteSpec
+from keyfold.wire.specs import CommitMessage, Epoch, WriteSpec
 from keyfold.write import jobs
 from keyfold.write.jobs import RowChangeJob
 from keyfold.write.overwritten import truncated
@@ -38,7 +39,7 @@ def plan_write(question: Frame) -> dict[str, Any]:
     spec = jobs.plan_job(
         table,
         question["columns"],
-        options=question.get("options"),
+        options=_with_token(question),
         seen=question.get("named"),
         mode=question["mode"],
         filters=decoded(question["filters"]),
@@ -49,6 +50,17 @@ def plan_write(question: Frame) -> dict[str, Any]:
     own = {"handle": question["table"], **functions_for(question, spec.layout)}
     own[CARRIED] = jobs.task_lookups(table, spec).to_json()
     return {"write": spec.to_json() | own}
+
+
+def _with_token(question: Frame) -> Mapping[str, str]:
+    """The options of a write, with the token that the session sets for its statements. An epoch of
+    a streaming query is known by the query, and a token among the options by itself.
+    """
+    own: Mapping[str, str] = question.get("options") or {}
+    is_known = {*map(str.lower, own)} & {TRANSACTION_APP.lower(), TRANSACTION_VERSION.lower()}
+    if is_known or question.get("query") is not None:
+        return own
+    return {**question.get("writes", {}), **own}
 
 
 def row_changes(table: Table, question: Frame) -> RowChangeJob | None:
@@ -110,8 +122,22 @@ def commit_write(question: Frame) -> dict[str, Any]:
     published = jobs.publish(table, spec, messages)
     is_due = published is not None and not table.options.write_only
     buckets = touched(messages) if is_due else []
-    awaited = is_awaited(table.options)
-    return {"snapshot": published, "touched": buckets, "awaited": awaited}
+    awaited, told = is_awaited(table.options), _passed_over(table, spec.epoch, published)
+    return {"snapshot": published, "touched": buckets, "awaited": awaited, **told}
+
+
+def _passed_over(table: Table, epoch: Epoch | None, published: int | None) -> dict[str, Any]:
+    """The part of an answer that tells the user of a write which the table had already."""
+    if published is not None or epoch is None:
+        return {}
+    newest = table.snapshots.latest()
+    if not is_committed(table, epochs_of(table, newest), epoch):
+        return {}  # there was nothing to change
+    return {
+        "passed_over": 1,
+        "note": f"NOTE: table {table.layout.name} has version {epoch.number} of '{epoch.stream}', "
+        "or a later one: this write has changed nothing",
+    }
 
 
 def touched(messages: Sequence[CommitMessage]) -> list[list[Any]]:
@@ -160,13 +186,22 @@ def job_of(question: Frame) -> tuple[WriteSpec, Sequence[CommitMessage]]:
 @QUESTIONS.plain
 def delete_where(question: Frame) -> dict[str, Any]:
     """Remove the partitions that satisfy all filters, without reading them."""
-    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
-    return {"snapshot": jobs.delete_partitions(table, decoded(question["filters"]))}
+    table, epoch = _with_epoch(question)
+    published = jobs.delete_partitions(table, decoded(question["filters"]), epoch)
+    return {"snapshot": published, **_passed_over(table, epoch, published)}
 
 
 @QUESTIONS.plain
 def truncate_table(question: Frame) -> dict[str, Any]:
     """Remove all rows."""
-    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    table, epoch = _with_epoch(question)
     table.check_writable()
-    return {"snapshot": truncated(table)}
+    published = truncated(table, epoch=epoch)
+    return {"snapshot": published, **_passed_over(table, epoch, published)}
+
+
+def _with_epoch(question: Frame) -> tuple[Table, Epoch | None]:
+    """The newest state of a table, and the epoch of a statement that the session gives a token."""
+    table = open_handle(question["table"], question["catalog"]["options"], latest=True)
+    asked = call_options(WRITE, table, _with_token(question))
+    return table, jobs.epoch_of(table.layout.name, asked, None)

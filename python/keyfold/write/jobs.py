@@ -265,15 +265,17 @@ def abandon(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) ->
         Job(spec.layout, messages).remove()
 
 
-def delete_partitions(table: Table, filters: Sequence[Predicate]) -> int | None:
+def delete_partitions(
+    table: Table, filters: Sequence[Predicate], epoch: Epoch | None = None
+) -> int | None:
     """Remove the partitions that satisfy all filters, with what they hold when this commits; all of
-    them without filters. Returns the snapshot's id, None if nothing changed. Raises TableError if
-    the table takes no deletes.
+    them without filters. Returns the snapshot's id, None if nothing changed or the table has the
+    epoch. Raises TableError if the table takes no deletes.
     """
     table.check_writable()
     check_deletes(table.layout, table.options, "DELETE FROM")
     takes = on_partitions(table.layout, filters, f"deleting rows of table {table.layout.name}")
-    return truncated(table, takes if filters else "all")
+    return truncated(table, takes if filters else "all", epoch)
 
 
 def replaced(spec: WriteSpec, messages: Sequence[CommitMessage]) -> commit.Partitions | None:

@@ -28,17 +28,19 @@ from keyfold.storage.commits.commit import (
 from keyfold.storage.commits.turns import tries
 from keyfold.storage.maintenance.due import followed
 from keyfold.storage.table import Table
-from keyfold.wire.specs import CommitMessage, ScanSpec
+from keyfold.wire.specs import CommitMessage, Epoch, ScanSpec
 from keyfold.write.changelog import changelog_target
 from keyfold.write.job import Job
 from keyfold.write.parquet import write_files
 
 
-def truncated(table: Table, partitions: Partitions = "all") -> int | None:
+def truncated(
+    table: Table, partitions: Partitions = "all", epoch: Epoch | None = None
+) -> int | None:
     """Remove all rows, or those of `partitions`. Returns the snapshot's id, None if there were
-    none.
+    none, or the table has the epoch.
     """
-    published = with_changelog(table, partial(truncate, table, partitions))
+    published = with_changelog(table, partial(truncate, table, partitions, epoch=epoch))
     assert not isinstance(published, Late | UnseenKeys)
     return followed(table, published)
 

@@ -147,12 +147,16 @@ def overwrite(
 
 
 def truncate(
-    table: Table, partitions: Partitions = "all", changelog: Changelog | None = None
+    table: Table,
+    partitions: Partitions = "all",
+    changelog: Changelog | None = None,
+    epoch: Epoch | None = None,
 ) -> Answer:
-    """Remove all files, or those of `partitions`; None if there were no files. NeedsChangelog as
-    for `overwrite`.
+    """Remove all files, or those of `partitions`; None if there were no files, or the table has the
+    epoch. NeedsChangelog as for `overwrite`.
     """
-    return _commit(table, _overwriting(str(uuid.uuid4()), (), partitions, changelog))
+    change = _overwriting(str(uuid.uuid4()), (), partitions, changelog)
+    return _commit(table, replace(change, epoch=epoch))
 
 
 def expire(

@@ -18,8 +18,10 @@ object Settings {
   private val MergeLookup = "spark.keyfold.merge.lookup"
   /** How long the start of Python is waited for. */
   val StartTimeout = "spark.keyfold.start.timeout"
+  /** The options of writes that a session may set for all its statements. */
+  private val OfWrites = Seq("spark.keyfold.txnAppId", "spark.keyfold.txnVersion")
   private val ForUsers = Seq("spark.keyfold.driver.python", MergeLookup, "spark.keyfold.modules",
-    "spark.keyfold.python", ReadByBucket, StartTimeout, WorkerMemory)
+    "spark.keyfold.python", ReadByBucket, StartTimeout, WorkerMemory) ++ OfWrites
   private val Known = ForUsers.toSet + "spark.keyfold.session.python" // which `keyfold.configure` sets
 
   /** The session's value if there is one (Spark carries it into tasks), else the application's. */
@@ -78,6 +80,8 @@ object Settings {
     }
     Map("modules" -> get("spark.keyfold.modules"), "registered" -> registered.toMap)
   }
+
+  def ofWrites: Map[String, String] = OfWrites.flatMap(name => get(name).map(name.stripPrefix(Own) -> _)).toMap
 
   /** Driver side: the settings of Hadoop's S3 file system, which count where a catalog's own options are silent. */
   def objectStore: Map[String, String] =

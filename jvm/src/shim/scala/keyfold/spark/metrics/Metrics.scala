@@ -27,7 +27,7 @@ object ScanMetrics {
   */
 object WriteMetrics {
   def declared: Array[CustomMetric] = Array(new RowsReceived, new RowsWritten, new FilesWritten, new BytesWritten,
-    new MergeTime, new EncodeTime, new BridgeTime, new BridgeBytes, new PeakMemory)
+    new MergeTime, new EncodeTime, new BridgeTime, new BridgeBytes, new PeakMemory, new PassedOver)
 
   def ofJob(tasks: Seq[JsonNode]): Array[CustomTaskMetric] =
     declared.map { metric =>
@@ -87,6 +87,7 @@ final class RowsReceived extends Named("rows_in", "rows into merge")
 final class RowsWritten extends Named("rows_out", "rows written")
 final class FilesWritten extends Named("files", "files written")
 final class BytesWritten extends Bytes("bytes", "size of files written")
+final class PassedOver extends Named("passed_over", "written before, so passed over")
 final class DecodeTime extends Time("decode_nanos", "time to decode files")
 final class MergeTime extends Time("merge_nanos", "time to merge")
 final class EncodeTime extends Time("encode_nanos", "time to encode files")

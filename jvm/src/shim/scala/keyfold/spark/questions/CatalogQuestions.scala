@@ -12,7 +12,11 @@ import org.apache.spark.sql.keyfold.Refusal
 
 /** Driver side: asks about one catalog, and gives failures the classes that Spark looks for. */
 final class CatalogQuestions(val name: String, options: Map[String, String]) extends Serializable {
-  def ask(question: String, fields: (String, Any)*): JsonNode = refused(Driver.ask(asking(question, fields)))
+  def ask(question: String, fields: (String, Any)*): JsonNode = {
+    val answer = refused(Driver.ask(asking(question, fields)))
+    Json.optional(answer, "note").foreach(org.slf4j.LoggerFactory.getLogger(getClass).warn(_)) // for users
+    answer
+  }
 
   /** A question that rows follow; `read` reads the Arrow stream to its end. */
   def rows[T](question: String, fields: (String, Any)*)(read: ReadableByteChannel => T): T =
@@ -25,18 +29,16 @@ final class CatalogQuestions(val name: String, options: Map[String, String]) ext
   private def asking(question: String, fields: Seq[(String, Any)]): JsonNode = {
     Settings.check()
     val catalog = Json.obj("name" -> name, "options" -> (Settings.objectStore ++ options))
-    Json.obj(Seq("question" -> question, "catalog" -> catalog, "code" -> Settings.functions) ++ fields: _*)
+    val ofSession = Seq("code" -> Settings.functions, "writes" -> Settings.ofWrites)
+    Json.obj(Seq("question" -> question, "catalog" -> catalog) ++ ofSession ++ fields: _*)
   }
 
   private def refused[T](asked: => T): T =
     try asked
     catch { case failure: KeyfoldException => throw Refusal.of(failure) }
 
-  def askOfTable(ident: Identifier, question: String, fields: (String, Any)*): JsonNode = {
-    val answer = askAbout(ident.namespace, ident, ident, question, ("ident" -> json(ident)) +: fields)
-    Json.optional(answer, "note").foreach(org.slf4j.LoggerFactory.getLogger(getClass).warn(_)) // for users
-    answer
-  }
+  def askOfTable(ident: Identifier, question: String, fields: (String, Any)*): JsonNode =
+    askAbout(ident.namespace, ident, ident, question, ("ident" -> json(ident)) +: fields)
 
   /** An error about a namespace is then about the new one, TableExistsError about the new name. */
   def rename(from: Identifier, to: Identifier): Unit =

@@ -20,7 +20,7 @@ class KeyfoldBatchWrite(write: ClusteredWrite) extends BatchWrite {
   private def committed(messages: Array[WriterCommitMessage], more: Seq[(String, Any)]): Unit = {
     val committed = job.commit(messages, more: _*)
     val reported = messages.toSeq.collect { case KeyfoldCommitMessage(_, metrics) => Json.parse(metrics) }
-    write.figures = WriteMetrics.ofJob(reported)
+    write.figures = WriteMetrics.ofJob(reported :+ committed)
     AfterWrite.compact(write.table, committed)
   }
 

@@ -1,0 +1,79 @@
+"""Statements that a session gives a token: each is in the table once, whatever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+APP, VERSION = "spark.keyfold.txnAppId", "spark.keyfold.txnVersion"
+Statement = Callable[[SparkSession, str], Any]
+
+
+def merged_into(spark: SparkSession, t: str) -> None:
+    source = spark.sql("SELECT 1 k, 5 n").alias("s")
+    merge = source.mergeInto(t, F.expr(f"s.k = {t}.k"))
+    merge.whenMatched().update({"n": F.expr(f"{t}.n + s.n")}).merge()
+
+
+STATEMENTS: dict[str, Statement] = {
+    "INSERT": lambda spark, t: spark.sql(f"INSERT INTO {t} VALUES (1, 5), (9, 1)"),
+    "INSERT OVERWRITE": lambda spark, t: spark.sql(f"INSERT OVERWRITE {t} VALUES (3, 3)"),
+    "UPDATE": lambda spark, t: spark.sql(f"UPDATE {t} SET n = n + 1 WHERE k < 3"),
+    "DELETE": lambda spark, t: spark.sql(f"DELETE FROM {t} WHERE n > 15"),
+    "DELETE of all": lambda spark, t: spark.sql(f"DELETE FROM {t}"),
+    "TRUNCATE": lambda spark, t: spark.sql(f"TRUNCATE TABLE {t}"),
+    "MERGE": lambda spark, t: spark.sql(
+        f"MERGE INTO {t} USING (VALUES (1, 5), (8, 8)) s(k, n) ON {t}.k = s.k WHEN MATCHED THEN "
+        f"UPDATE SET n = {t}.n + s.n WHEN NOT MATCHED THEN INSERT *"
+    ),
+    "mergeInto": merged_into,
+    "writeTo": lambda spark, t: spark.sql("SELECT 1 k, 7 n").writeTo(t).append(),
+    "saveAsTable": lambda spark, t: (
+        spark.sql("SELECT 1 k, 7 n").write.mode("append").saveAsTable(t)
+    ),
+}
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session whose settings go with the test."""
+    yield spark
+    for name in (APP, VERSION):
+        spark.conf.unset(name)
+
+
+def rows(spark: SparkSession, table: str) -> list[tuple[int, int]]:
+    return sorted((row.k, row.n) for row in spark.table(table).collect())
+
+
+def test_each_statement_once(session: SparkSession, fresh_name: Callable[[], str]) -> None:
+    name = fresh_name()
+    session.sql(
+        f"CREATE TABLE {name} (k INT, n INT, PRIMARY KEY (k) NOT ENFORCED) "
+        "TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.n.aggregate-function' = 'sum')"
+    )
+    session.conf.set(APP, "job")
+    for version, (title, statement) in enumerate(STATEMENTS.items()):
+        for key in (APP, VERSION):
+            session.conf.unset(key)
+        session.sql(f"INSERT INTO {name} VALUES (1, 10), (2, 20)")
+        session.conf.set(APP, "job")
+        session.conf.set(VERSION, str(version))
+        before = rows(session, name)
+        statement(session, name)
+        after = rows(session, name)
+        assert after != before, title
+        for again in (version, version - 1):  # a version below the last one is there too
+            session.conf.set(VERSION, str(max(again, 0)))
+            statement(session, name)
+            assert rows(session, name) == after, title
+    options = {"txnAppId": "other", "txnVersion": "0"}  # those of a statement come first
+    session.sql("SELECT 1 k, 7 n").writeTo(name).options(**options).append()
+    assert rows(session, name) != after
+    session.conf.unset(VERSION)
+    with pytest.raises(Exception, match="txnAppId and txnVersion go together"):
+        session.sql(f"INSERT INTO {name} VALUES (1, 1)")
