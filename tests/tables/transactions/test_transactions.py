@@ -14,7 +14,14 @@ import pyarrow.compute as pc
 import pytest
 
 import keyfold
-from keyfold import Catalog, ConflictError, NotSupportedError, Table, TableError
+from keyfold import (
+    Catalog,
+    ConflictError,
+    NotSupportedError,
+    SnapshotExpiredError,
+    Table,
+    TableError,
+)
 from keyfold.tables.transactions.transaction import Transaction
 
 Call = Callable[[Any], Any]
@@ -269,6 +276,30 @@ def test_threads_take_turns(table: Table) -> None:
         for thread in threads:
             thread.join()
     assert len(rows(table)) == 12
+
+
+def test_its_first_snapshot_may_expire(table: Table) -> None:
+    """Then it can't read any more; one that has read nothing is committed."""
+
+    def expire() -> None:
+        for number in range(3):
+            table.upsert(row(4, number))
+        table.compact()
+        assert table.expire(retain_max=1, retain_min=1) > 3
+
+    def run(read: Call) -> None:
+        with table.transaction() as t:
+            t.upsert(row(1, 5))
+            thread = threading.Thread(target=expire)
+            thread.start()
+            thread.join()
+            read(t)
+
+    with pytest.raises(SnapshotExpiredError, match=r"is gone: snapshot 1 .* has expired"):
+        run(rows)
+    assert rows(table) == {0: 0, 1: 10, 2: 20, 3: 30, 4: 2}
+    run(lambda _: None)
+    assert rows(table) == {0: 0, 1: 5, 2: 20, 3: 30, 4: 2}
 
 
 def test_a_compaction_meanwhile_does_not_put_it_first(table: Table) -> None:
