@@ -42,6 +42,7 @@ ODD: tuple[Any, ...] = (
 OF_TABLE = (
     "alter", "scan", "changes", "rollback", "get", "get_many", "prefix", "upsert", "overwrite",
     "delete", "compact", "rescale", "expire", "expire_partitions", "remove_orphans",
+    "update", "truncate", "transaction",
 )  # fmt: skip
 OF_HELD = ("create", "replace", "rename", "delete", "fast_forward")
 OF_CATALOG = (

@@ -192,6 +192,9 @@ def test_commands(commands: Commands, tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_text('{"sku": "gear", "qty": 1}\n\n{"sku": "pin"}\n')
     for number, name in enumerate(("a.parquet", "b.csv", "c.jsonl"), 1):
         assert commands.rows("upsert", "stock", str(tmp_path / name)) == [{"snapshot": number}]
+    for snapshot in (4, None):
+        again = commands.rows("upsert", "stock", str(tmp_path / "b.csv"), "--token", "load:7")
+        assert again == [{"snapshot": snapshot}]
     scan = commands.rows("scan", "stock", "--columns", "sku,qty", "--where", "qty > 1")
     assert sorted(map(str, scan)) == ["{'sku': 'bolt', 'qty': 5}", "{'sku': 'nut', 'qty': 9}"]
     assert commands.rows("get", "stock", "sku=pin") == [{"sku": "pin", "qty": None, "price": None}]
@@ -209,7 +212,7 @@ def test_commands(commands: Commands, tmp_path: Path) -> None:
     assert commands.rows("count", "stock", "--tag", "monday") == [{"rows": 2}]
     assert commands.rows("count", "stock", "--where", "qty > 5") == [{"rows": 1}]
     expired = commands.rows("expire", "stock", "--retain-max", "1", "--retain-min", "1")
-    assert expired == [{"deleted_snapshots_count": 5}]
+    assert expired == [{"deleted_snapshots_count": 6}]
     assert len(commands.rows("snapshots", "stock")) == 1
     assert commands.rows("health", "stock")[0]["runs"] == 1
     assert {row["level"] for row in commands.rows("files", "stock")} == {5}
@@ -242,6 +245,7 @@ def test_commands_that_fail_say_why(commands: Commands, tmp_path: Path) -> None:
     for words, reason in (
         (("upsert", "t", "none.parquet"), "none.parquet can't be read: No such file"),
         (("upsert", "t", str(tmp_path)), "expected a name that ends in .csv, .json"),
+        (("delete", "t", "--where", "k = 1", "--token", "7"), "expected NAME:VERSION, as orders:7"),
         (("get", "t", "k"), "expected NAME=VALUE"),
         (("get", "t", "k=x"), "key of table"),
         (("create", "u", "k"), "expected columns such as"),

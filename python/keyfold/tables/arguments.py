@@ -25,6 +25,7 @@ _READ = (
     _argument("--null", metavar="TEXT", help="how CSV writes NULL (default: an empty field)"),
     _argument("--types", help="'price DOUBLE, …': types of texts that aren't the table's"),
 )
+_TOKEN = _argument("--token", metavar="NAME:VERSION", help="changes nothing if it was there")
 _VERSION = (
     _argument("--snapshot", type=int, help="the id of an older snapshot"),
     _argument("--tag", help="the name of one"),
@@ -112,10 +113,10 @@ COMMANDS: Mapping[str, tuple[str, tuple[Argument, ...]]] = {
         "print the row of a key",
         (_TABLE, _argument("key", nargs="+", help="NAME=VALUE for each column of the key")),
     ),
-    "upsert": ("write the rows of a file in one commit", (_TABLE, _FILE, *_READ)),
+    "upsert": ("write the rows of a file in one commit", (_TABLE, _FILE, *_READ, _TOKEN)),
     "delete": (
         "remove the rows of keys in a file, or those that satisfy a condition over the key",
-        (_TABLE, _argument("file", nargs="?", help=_FILE[1]["help"]), _WHERE, *_READ),
+        (_TABLE, _argument("file", nargs="?", help=_FILE[1]["help"]), _WHERE, *_READ, _TOKEN),
     ),
     "snapshots": ("show the snapshots of a table", (_TABLE,)),
     "files": ("show the data files of a table", (_TABLE,)),

@@ -204,13 +204,23 @@ def _committed(snapshot: int | None) -> Rows:
 
 def _upsert(catalog: Catalog, asked: Arguments) -> Rows:
     table = catalog.table(asked.table)
-    return _committed(table.upsert(_file_rows(table, asked)))
+    return _committed(table.upsert(_file_rows(table, asked), token=_token(asked)))
 
 
 def _delete(catalog: Catalog, asked: Arguments) -> Rows:
     table = catalog.table(asked.table)
     keys = None if asked.file is None else _file_rows(table, asked)
-    return _committed(table.delete(keys, where=asked.where))
+    return _committed(table.delete(keys, where=asked.where, token=_token(asked)))
+
+
+def _token(asked: Arguments) -> tuple[str, int] | None:
+    """The token of a write. Raises TableError if it is not a name and a version."""
+    if asked.token is None:
+        return None
+    name, colon, version = asked.token.rpartition(":")
+    if not colon or not re.fullmatch("[0-9]{1,18}", version):
+        raise TableError(f"--token: expected NAME:VERSION, as orders:7, found '{asked.token}'")
+    return name, int(version)
 
 
 def _call(catalog: Catalog, asked: Arguments) -> Rows:
