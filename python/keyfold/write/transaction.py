@@ -36,9 +36,9 @@ class TransactionJob:
     def __init__(self, table: Table, epoch: Epoch | None) -> None:
         table.check_writable()
         _check_order(table)
-        base = table.snapshots.latest() if table.snapshot_id is not None else None
+        base = None if table.snapshot_id is None else table.snapshots.read(table.snapshot_id)
         self.is_repeated = epoch is not None and is_committed(table, epochs_of(table, base), epoch)
-        self.table = replace(table, snapshot_id=None if base is None else base.id)
+        self.table = table
         self.reads = False
         self._read_job = None if base is None else base.commit_user
         self._epoch = epoch

@@ -11,6 +11,7 @@ from typing import Any
 
 from keyfold.errors import TableError
 from keyfold.lookup.warm import Warm
+from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table as Loaded
 from keyfold.storage.table import open_handle
 from keyfold.tables import calls
@@ -23,7 +24,7 @@ from keyfold.tables.transactions import opened
 from keyfold.tables.where.condition import Where
 from keyfold.tables.writable import Writable
 from keyfold.tables.writes import Destination
-from keyfold.wire.specs import CommitMessage, WriteSpec
+from keyfold.wire.specs import CommitMessage, Epoch, WriteSpec
 from keyfold.write.jobs import epoch_of
 from keyfold.write.transaction import TransactionJob
 
@@ -43,6 +44,11 @@ class _Staging:
     ) -> int | None:
         self.job.stage(spec, messages)
         return None
+
+
+@replanned
+def _begun(load: Callable[[], Loaded], epoch: Epoch | None) -> TransactionJob:
+    return TransactionJob(load(), epoch)
 
 
 @doors(lambda transaction: f"transaction of table {transaction.name}")
@@ -76,7 +82,7 @@ class Transaction(Writable):
         opened.begin(self.name)
         try:
             with as_store_errors(f"transaction of table {self.name}"), self._session.working():
-                self._job = TransactionJob(super()._load(), self._epoch)
+                self._job = _begun(super()._load, self._epoch)
         except BaseException:
             opened.end()
             raise
