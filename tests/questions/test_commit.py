@@ -1,19 +1,33 @@
 """The questions of a write job, asked in this process."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 
-from keyfold.questions.commit import abort_write, commit_write, plan_write
+from keyfold.questions.commit import (
+    abort_write,
+    commit_write,
+    delete_where,
+    plan_write,
+    truncate_table,
+)
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
-from keyfold.wire.specs import WriteSpec
+from keyfold.wire.specs import Epoch, WriteSpec
 from keyfold.write.writer import write
 from tests.concurrency import jobs
 from tests.read import harness
 from tests.storage import tables
+
+HOW: dict[str, Any] = {
+    "columns": ["k", "v"],
+    "ordinal": False,
+    "mode": "append",
+    "filters": [],
+}
 
 
 def written(folder: Path, planned: dict[str, Any]) -> dict[str, Any]:
@@ -76,3 +90,40 @@ def test_a_job_is_planned_again_where_its_snapshot_expires_meanwhile(
     assert planned.planned["snapshot"] == 2
     assert planned.run().commit() == 3
     assert jobs.rows_of(tables.reload(found)) == {2: 2, 3: 3}
+
+
+def test_a_session_gives_its_statements_a_token(tmp_path: Path) -> None:
+    """Each form of a write that the table has already changes nothing, and says so."""
+    folder = str(tmp_path)
+    tables.table(tmp_path)
+
+    def asked(version: int, **more: Any) -> dict[str, Any]:
+        token = {"txnAppId": "app", "txnVersion": str(version)}
+        found = jobs.question(jobs.table_of(folder), folder, **more)
+        return found | {"writes": token}
+
+    def insert(version: int, **more: Any) -> dict[str, Any]:
+        planned = plan_write(asked(version, **HOW, **more))["write"]
+        spec = WriteSpec.from_json(planned)
+        written = write(spec, harness.batches(spec.layout, [{"k": version, "v": 1}]))
+        messages = [[message.to_json() for message in written]]
+        return commit_write(asked(version, write=planned, messages=messages))
+
+    statements: list[Callable[[int], dict[str, Any]]] = [
+        insert,
+        lambda version: delete_where(asked(version, filters=[])),
+        insert,
+        lambda version: truncate_table(asked(version)),
+    ]
+    for version, statement in enumerate(statements):
+        numbers = (version, version, max(version - 1, 0))
+        made, again, older = map(statement, numbers)
+        assert made["snapshot"] == version + 1
+        assert "note" not in made
+        for found in (again, older):
+            assert (found["snapshot"], found["passed_over"]) == (None, 1)
+            assert "of 'app', or a later one: this write has changed nothing" in found["note"]
+    own = {"txnAppId": "other", "TXNVERSION": "0"}
+    assert insert(0, options=own)["snapshot"] == 5  # the statement's own comes first
+    planned = plan_write(asked(0, **HOW, query="q"))["write"]
+    assert WriteSpec.from_json(planned).epoch == Epoch("q", 0)  # a query is known by its id
