@@ -27,8 +27,8 @@ STATEMENTS: dict[str, Statement] = {
     "DELETE of all": lambda spark, t: spark.sql(f"DELETE FROM {t}"),
     "TRUNCATE": lambda spark, t: spark.sql(f"TRUNCATE TABLE {t}"),
     "MERGE": lambda spark, t: spark.sql(
-        f"MERGE INTO {t} USING (VALUES (1, 5), (8, 8)) s(k, n) ON {t}.k = s.k WHEN MATCHED THEN "
-        f"UPDATE SET n = {t}.n + s.n WHEN NOT MATCHED THEN INSERT *"
+        f"MERGE INTO {t} USING (SELECT * FROM VALUES (1, 5), (8, 8) AS v(k, n)) s "
+        f"ON {t}.k = s.k WHEN MATCHED THEN UPDATE SET n = {t}.n + s.n WHEN NOT MATCHED THEN INSERT *"
     ),
     "mergeInto": merged_into,
     "writeTo": lambda spark, t: spark.sql("SELECT 1 k, 7 n").writeTo(t).append(),
