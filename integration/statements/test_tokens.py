@@ -28,7 +28,8 @@ STATEMENTS: dict[str, Statement] = {
     "TRUNCATE": lambda spark, t: spark.sql(f"TRUNCATE TABLE {t}"),
     "MERGE": lambda spark, t: spark.sql(
         f"MERGE INTO {t} USING (SELECT * FROM VALUES (1, 5), (8, 8) AS v(k, n)) s "
-        f"ON {t}.k = s.k WHEN MATCHED THEN UPDATE SET n = {t}.n + s.n WHEN NOT MATCHED THEN INSERT *"
+        f"ON {t}.k = s.k WHEN MATCHED THEN UPDATE SET n = {t}.n + s.n "
+        "WHEN NOT MATCHED THEN INSERT *"
     ),
     "mergeInto": merged_into,
     "writeTo": lambda spark, t: spark.sql("SELECT 1 k, 7 n").writeTo(t).append(),
