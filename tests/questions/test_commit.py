@@ -100,7 +100,7 @@ def test_a_session_gives_its_statements_a_token(tmp_path: Path) -> None:
     def asked(version: int, **more: Any) -> dict[str, Any]:
         token = {"txnAppId": "app", "txnVersion": str(version)}
         found = jobs.question(jobs.table_of(folder), folder, **more)
-        return found | {"writes": token}
+        return found | {"code": {"writes": token}}
 
     def insert(version: int, **more: Any) -> dict[str, Any]:
         planned = plan_write(asked(version, **HOW, **more))["write"]

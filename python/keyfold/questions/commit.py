@@ -14,7 +14,7 @@ from keyfold.errors import ConflictError, TableError
 from keyfold.lookup.of_tasks import CARRIED
 from keyfold.options.calls import TARGET_COLUMNS, TRANSACTION_APP, TRANSACTION_VERSION, WRITE
 from keyfold.options.changelogs import INPUT, is_awaited
-from keyfold.questions.serve import Questions, functions_for
+from keyfold.questions.serve import CODE, Questions, functions_for
 from keyfold.read.call_options import call_options
 from keyfold.storage.commits.epochs import epochs_of, is_committed
 from keyfold.storage.commits.outcomes import snapshot_of
@@ -60,7 +60,8 @@ def _with_token(question: Frame) -> Mapping[str, str]:
     is_known = {*map(str.lower, own)} & {TRANSACTION_APP.lower(), TRANSACTION_VERSION.lower()}
     if is_known or question.get("query") is not None:
         return own
-    return {**question.get("writes", {}), **own}
+    of_session = (question.get(CODE) or {}).get("writes", {})
+    return {**of_session, **own}
 
 
 def row_changes(table: Table, question: Frame) -> RowChangeJob | None:

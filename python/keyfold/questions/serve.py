@@ -17,7 +17,7 @@ from keyfold.user_functions.sources import Sources
 from keyfold.wire.codec import Wire
 from keyfold.wire.layout import TableLayout, sql_name
 
-CODE = "code"  # users' functions of the session that asks
+CODE = "code"  # users' functions of the session that asks, and options of its writes
 
 Answer = Callable[[Channel, frames.Frame], None]
 Plain = Callable[[frames.Frame], Any]

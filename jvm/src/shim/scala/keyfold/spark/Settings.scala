@@ -18,7 +18,6 @@ object Settings {
   private val MergeLookup = "spark.keyfold.merge.lookup"
   /** How long the start of Python is waited for. */
   val StartTimeout = "spark.keyfold.start.timeout"
-  /** The options of writes that a session may set for all its statements. */
   private val OfWrites = Seq("spark.keyfold.txnAppId", "spark.keyfold.txnVersion")
   private val ForUsers = Seq("spark.keyfold.driver.python", MergeLookup, "spark.keyfold.modules",
     "spark.keyfold.python", ReadByBucket, StartTimeout, WorkerMemory) ++ OfWrites
@@ -71,25 +70,21 @@ object Settings {
     .foreach(name => throw new KeyfoldException(Kinds.Table,
       s"setting $name of the session is unknown; expected one of ${ForUsers.mkString(", ")}"))
 
-  /** The users' own functions of this session: the modules that hold them, and those that
-    * `keyfold.register` put into its settings.
+  /** The users' own functions of this session: the modules that hold them, and those that `keyfold.register` put into
+    * its settings; and the options that it sets for all its writes.
     */
   def functions: Map[String, Any] = {
     val registered = session.toSeq.flatMap(_.conf.getAll).collect {
       case (name, code) if name.startsWith(Registered) => name.stripPrefix(Registered) -> code
     }
-    Map("modules" -> get("spark.keyfold.modules"), "registered" -> registered.toMap)
+    val ofWrites = OfWrites.flatMap(name => get(name).map(name.stripPrefix(Own) -> _)).toMap
+    Map("modules" -> get("spark.keyfold.modules"), "registered" -> registered.toMap, "writes" -> ofWrites)
   }
 
-  def ofWrites: Map[String, String] = OfWrites.flatMap(name => get(name).map(name.stripPrefix(Own) -> _)).toMap
-
   /** Driver side: the settings of Hadoop's S3 file system, which count where a catalog's own options are silent. */
-  def objectStore: Map[String, String] =
-    HadoopS3.flatMap(name => get(s"spark.hadoop.$name").map(name -> _)).toMap
+  def objectStore: Map[String, String] = HadoopS3.flatMap(name => get(s"spark.hadoop.$name").map(name -> _)).toMap
 
-  private def session: Option[SparkSession] =
-    SparkSession.getActiveSession.orElse(SparkSession.getDefaultSession)
+  private def session: Option[SparkSession] = SparkSession.getActiveSession.orElse(SparkSession.getDefaultSession)
 
-  private def ofSession(name: String): Option[String] =
-    session.flatMap(_.conf.getOption(name))
+  private def ofSession(name: String): Option[String] = session.flatMap(_.conf.getOption(name))
 }

@@ -29,8 +29,7 @@ final class CatalogQuestions(val name: String, options: Map[String, String]) ext
   private def asking(question: String, fields: Seq[(String, Any)]): JsonNode = {
     Settings.check()
     val catalog = Json.obj("name" -> name, "options" -> (Settings.objectStore ++ options))
-    val ofSession = Seq("code" -> Settings.functions, "writes" -> Settings.ofWrites)
-    Json.obj(Seq("question" -> question, "catalog" -> catalog) ++ ofSession ++ fields: _*)
+    Json.obj(Seq("question" -> question, "catalog" -> catalog, "code" -> Settings.functions) ++ fields: _*)
   }
 
   private def refused[T](asked: => T): T =
