@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+import keyfold
 from keyfold.compact.kept_deletes import NONE, first_kept
 from keyfold.errors import TableError
 from keyfold.merge.buffer import fold_unsorted
@@ -136,6 +137,20 @@ def test_a_retraction_that_a_row_begins_with() -> None:
     assert both(REMOVING, "-U 1 1 old | +U 1 2 null")[0] == "+I 1 2 old"
 
 
+def test_a_late_row_of_some_columns_of_a_group(tmp_path: Path) -> None:
+    """A list of dictionaries is merged before it meets the stored row."""
+    options = PARTIAL | {"fields.s.sequence-group": "v,w", "write-only": "true"}
+    columns = {"k": "INT", "s": "INT", "v": "STRING", "w": "STRING"}
+    catalog, found = keyfold.connect(tmp_path), []
+    later = [{"k": 1, "s": 4, "v": "b"}, {"k": 1, "s": 6, "w": "c"}]
+    for jobs in ([[row] for row in later], [later]):
+        table = catalog.create_table(f"t{len(found)}", columns, ["k"], options=options)
+        for job in ([{"k": 1, "s": 5, "v": "a"}], *jobs):
+            table.upsert(job)
+        found += [row["v"] for row in table.scan().to_pylist()]
+    assert found == ["a", "b"]
+
+
 def test_an_update_before_behind_a_delete() -> None:
     found = both(REMOVING, "+I 1 1 a", "-D 1 1 a", "-U 1 1 a")
     assert found == ("+I 1 1 a", "")
@@ -166,6 +181,9 @@ LINES = {
     ),
     "A late record under `sequence.field`, in a column with `last_non_null_value`": (
         test_a_late_record_under_sequence_field_with_last_non_null_value,
+    ),
+    "A late row that names some columns of a sequence group": (
+        test_a_late_row_of_some_columns_of_a_group,
     ),
     "A row of partial-update that begins with a -U or -D": (
         test_a_retraction_that_a_row_begins_with,

@@ -95,12 +95,12 @@ def test_an_unsupported_retraction_names_the_option() -> None:
 
 
 def test_kinds_are_read_from_text() -> None:
-    kinds = from_text(pa.array(["+I", "-U", "+U", "-D"]), "t", "rk")
+    kinds = from_text(pa.array(["+I", "-U", "+U", "-D"]), "t", "rk", {})
     assert kinds.to_pylist() == [0, 1, 2, 3]
     with pytest.raises(TableError, match="Unsupported short string 'D' for row kind"):
-        from_text(pa.array(["+I", "D"]), "t", "rk")
-    with pytest.raises(TableError, match=r"Row kind cannot be null, .*leaves the column.* a CASE"):
-        from_text(pa.array(["+I", None]), "t", "rk")
+        from_text(pa.array(["+I", "D"]), "t", "rk", {})
+    with pytest.raises(TableError, match=r"Row kind cannot be null, .*leaves the column.*rowkind.map"):
+        from_text(pa.array(["+I", None]), "t", "rk", {})
 
 
 def test_two_engines_of_one_name_are_refused() -> None:
