@@ -14,7 +14,9 @@ from keyfold.kernels.roaring import bitmaps
 
 
 def test_jobs_of_both_take_turns(bench: Bench) -> None:
-    bench.create("k STRING, v INT, PRIMARY KEY (k) NOT ENFORCED", bucket="2")
+    """Each commit of either merges manifests of both."""
+    columns = "k STRING, v INT, PRIMARY KEY (k) NOT ENFORCED"
+    bench.create(columns, bucket="2", manifest__merge_min_count="2")
     keys = [f"key {n}" for n in range(12)]
     for turn in range(0, 4, 2):
         bench.paimon.write(bench.folder, [row("+I", key, turn) for key in keys[turn:]])
