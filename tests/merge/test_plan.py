@@ -99,7 +99,9 @@ def test_kinds_are_read_from_text() -> None:
     assert kinds.to_pylist() == [0, 1, 2, 3]
     with pytest.raises(TableError, match="Unsupported short string 'D' for row kind"):
         from_text(pa.array(["+I", "D"]), "t", "rk", {})
-    with pytest.raises(TableError, match=r"Row kind cannot be null, .*leaves the column.*rowkind.map"):
+    with pytest.raises(
+        TableError, match=r"Row kind cannot be null, .*leaves the column.*rowkind.map"
+    ):
         from_text(pa.array(["+I", None]), "t", "rk", {})
 
 
