@@ -139,6 +139,8 @@ def test_parts_of_a_sequence_group(catalog: Catalog, jobs: list[list[dict[str, A
         for row in given_:
             alone.upsert([row])
         assert stored(whole) == stored(alone), jobs
+    keys = whole.scan(["k"]).to_pylist()  # no column of the group is read
+    assert {row["k"] for row in keys} == {row["k"] for row in stored(alone)}
     whole.compact()
     assert stored(whole) == stored(alone)
 

@@ -185,7 +185,8 @@ def _retains_nulls(layout: TableLayout, options: TableOptions, name: str) -> boo
 def _touched(
     layout: TableLayout, options: TableOptions, step: MergeStep
 ) -> Mapping[str, npt.NDArray[np.bool_]]:
-    groups = sequence_groups(options)
+    # Groups whose fields are not read have no columns in the result either.
+    groups = tuple(g for g in sequence_groups(options) if step.columns.keys() >= {*g.fields})
     if step.marks is None or not groups:
         return {}
     grouped = SequenceGroupStep(layout, step, groups, options[REMOVES])
