@@ -33,6 +33,15 @@ def test_within_and_after_a_call() -> None:
     assert gc.get_threshold() == USUAL
 
 
+def test_the_threshold_of_the_program_comes_back() -> None:
+    gc.set_threshold(1234, 5, 6)
+    try:
+        seen()
+        assert gc.get_threshold() == (1234, 5, 6)
+    finally:
+        gc.set_threshold(*USUAL)
+
+
 def test_until_the_last_thread_is_done() -> None:
     began, may_end = threading.Event(), threading.Event()
 

@@ -11,7 +11,6 @@ from typing import ParamSpec, TypeVar
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
-_USUAL = gc.get_threshold()
 _RARELY = 50_000, 20, 100
 
 
@@ -19,18 +18,21 @@ class _Making:
     """The calls in this process that make many objects now."""
 
     def __init__(self) -> None:
-        self.lock, self.calls = threading.Lock(), 0
+        self.lock, self.calls, self.usual = threading.Lock(), 0, gc.get_threshold()
 
     def count(self, more: int) -> None:
         """One call begins or ends."""
         with self.lock:
+            if not self.calls:  # what the program says by then
+                self.usual = gc.get_threshold()
             self.calls += more
-            gc.set_threshold(*(_RARELY if self.calls else _USUAL))
+            gc.set_threshold(*(_RARELY if self.calls else self.usual))
 
     def begin_anew(self) -> None:
         """In a forked process, which has none of its parent's threads."""
+        if self.calls:
+            gc.set_threshold(*self.usual)
         self.lock, self.calls = threading.Lock(), 0
-        gc.set_threshold(*_USUAL)
 
 
 _MAKING = _Making()
