@@ -144,7 +144,12 @@ class PartitionCondition:
         return all(held)
 
     def may_hold(self, bounds: Sequence[Bounds]) -> bool:
-        """Whether a partition between bounds of its columns may satisfy all of them."""
+        """Whether a partition between bounds of its columns may satisfy all of them, or would be
+        refused.
+        """
+        ranges = partition_ranges(self.layout, [low for low, _, _ in bounds])
+        if any(decided(predicate, ranges) is None for predicate in self.predicates):
+            return True
         return may_hold(self.layout, self.predicates, bounds)
 
     def _holds(self, predicate: Predicate, ranges: Ranges) -> bool:

@@ -7,7 +7,7 @@ object SparkVersions {
   private val First = Seq(4, 2, 1)
   private val Last = Seq(4, 3)
 
-  /** What to warn of. Raises KeyfoldException if this Spark is older, and would fail in the midst of a query. */
+  /** The warning, if this Spark is newer. Raises KeyfoldException if it is older: queries would fail midway. */
   def warning(found: String): Option[String] = {
     val numbers = "\\d+".r.findAllIn(found).map(_.toInt).toSeq
     val told = s"keyfold is for Spark ${First.mkString(".")} to ${Last.mkString(".")}, and this is Spark $found"
