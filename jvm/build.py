@@ -19,6 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SETS = tuple(ROOT / "jvm" / "src" / name for name in ("shim", "sql"))
+OLDEST = "4.2"  # the Spark that the jar is compiled against, and runs on with those after it
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -36,7 +37,20 @@ def spark_jars() -> Path:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         sys.exit(f"{sys.executable} has no pyspark, whose Scala compiler builds the jar")
-    return Path(spec.origin).parent / "jars"
+    jars = Path(spec.origin).parent / "jars"
+    check_spark(jars)
+    return jars
+
+
+def check_spark(jars: Path) -> None:
+    """Ends the program if the jars are of a Spark whose jar would not run on the oldest one."""
+    found = [core.stem.rpartition("-")[2] for core in jars.glob("spark-core_*.jar")]
+    if not any(version.startswith(f"{OLDEST}.") for version in found):
+        sys.exit(
+            f"{sys.executable} has Spark {', '.join(found) or 'without a spark-core jar'}; a jar "
+            f"compiled against it would not run on Spark {OLDEST}, the oldest that keyfold is for: "
+            f"pip install 'pyspark=={OLDEST}.*'"
+        )
 
 
 def java() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -49,3 +50,14 @@ def test_both_fetch_the_same_jars_of_tests() -> None:
 def test_a_name_without_jars_is_refused() -> None:
     with pytest.raises(AssertionError, match="0 lines nonesuchJars"):
         coordinates("nonesuch")
+
+
+def test_the_jar_is_compiled_against_the_oldest_spark(tmp_path: Path) -> None:
+    spec = importlib.util.spec_from_file_location("build", TOP / "jvm" / "build.py")
+    assert spec is not None and spec.loader is not None
+    build = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(build)
+    build.check_spark(build.spark_jars())
+    (tmp_path / "spark-core_2.13-4.3.0.jar").touch()
+    with pytest.raises(SystemExit, match=r"has Spark 4\.3\.0; .* pip install 'pyspark==4\.2\.\*'"):
+        build.check_spark(tmp_path)
