@@ -54,7 +54,8 @@ def test_a_name_without_jars_is_refused() -> None:
 
 def test_the_jar_is_compiled_against_the_oldest_spark(tmp_path: Path) -> None:
     spec = importlib.util.spec_from_file_location("build", TOP / "jvm" / "build.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     build = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(build)
     build.check_spark(build.spark_jars())
