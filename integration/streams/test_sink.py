@@ -222,7 +222,8 @@ def test_compaction_holds_no_batch_up(
         pads = f"SELECT id, repeat(md5(concat(id, '-{turn}')), 300) FROM range(20000)"
         spark.sql(f"INSERT INTO {name} {pads}")
     options = "'write-only' = 'false', 'num-sorted-run.compaction-trigger' = '3'"
-    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({options})")
+    slowly = "'file.compression.zstd-level' = '19'"  # some seconds for the runs, none for a row
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({options}, {slowly})")
     source = Source(spark, tmp_path / "in", "k BIGINT, pad STRING")
     for number in range(6):
         source.add({"k": 30_000 + number, "pad": "x"})
