@@ -100,6 +100,7 @@ def transactions(folder: str, seed: int, names: Sequence[str]) -> tuple[list[Don
         ]
         try:
             with table.transaction() as t:
+                t.get({"k": 0})  # one that reads nothing has the place of an INSERT: its beginning
                 seen = [STEPS[name](t, k, v) for name, k, v in steps]
         except ConflictError:
             refused += 1
