@@ -15,12 +15,20 @@ import pyarrow as pa
 import pytest
 
 from keyfold.compact.kept_deletes import NONE, first_kept
-from keyfold.kernels.ops import ADDITIONS, DELETE, INSERT, RETRACTIONS, UPDATE_AFTER
+from keyfold.kernels.ops import (
+    ADDITIONS,
+    DELETE,
+    INSERT,
+    RETRACTIONS,
+    UPDATE_AFTER,
+    UPDATE_BEFORE,
+)
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.kinds import SEQUENCE_NUMBER, is_retract, of_all
 from keyfold.merge.plan import plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
+from keyfold.options.parsing import parse
 from keyfold.testing.tables import Record, batch, layout, records
 from keyfold.wire.layout import TableLayout
 from tests.definitions import fold, visible
@@ -148,22 +156,27 @@ def compacted(history: History, way: Cuts, known: dict[Cuts, Run | None]) -> Run
 
 def random_history(random: Random, found: TableLayout, count: int = RUNS) -> History:
     """Records that can follow one another: a key begins with an addition, and no retraction comes
-    behind a -D of partial-update. Where retractions wait, a job has a key once.
+    behind a -D of partial-update. Where retractions wait, a job has a key once; where a -U begins
+    a row, no job begins a key with one.
     """
     is_partial = found.options["merge-engine"] == "partial-update"
+    begins = plan(found, ["k"]).engine.begins_jobs(parse(found))
     most = 1 if History(found, ()).waits else 3
     last: dict[int, int] = {}
     jobs = []
     for _ in range(count):
         kinds = random.choice((ADDITIONS, (*ADDITIONS, *RETRACTIONS)))
-        job = []
+        job, named = [], set[int]()
         for key in (key for key in range(KEYS) for _ in range(random.randrange(most + 1))):
             kind = random.choice(kinds)
             if key not in last:
                 kind = INSERT
             elif is_partial and kind in RETRACTIONS and last[key] == DELETE:
                 kind = UPDATE_AFTER
+            if begins and kind == UPDATE_BEFORE and key not in named:
+                kind = UPDATE_AFTER
             last[key] = kind
+            named.add(key)
             numbers = {name: random.choice((None, 1, 1, 2, -1)) for name in ("n", "v", "w")}
             job.append((kind, {"k": key, **numbers, "g": _sequence(random, found, len(jobs))}))
         jobs.append(tuple(job))

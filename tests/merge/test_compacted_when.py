@@ -156,6 +156,14 @@ def test_an_update_before_behind_a_delete() -> None:
     assert found == ("+I 1 1 a", "")
 
 
+def test_an_update_before_that_comes_first_in_its_job() -> None:
+    """It begins a row with its values, as in Paimon; alone, several of them remove the row."""
+    assert both(REMOVING, "+I 1 1 a", "-U 1 2 b | +U 1 3 null")[0] == "+I 1 3 b"
+    assert both(REMOVING, "+I 1 1 a", "-U 1 2 b", "+U 1 3 null")[0] == "+I 1 3 a"
+    assert both(REMOVING, "+I 1 1 a", "-U 1 2 b | -U 1 3 b")[0] == ""
+    assert both(REMOVING, "+I 1 1 a", "-U 1 2 b", "-U 1 3 b")[0] == "+I 1 1 a"
+
+
 def test_an_older_null_of_a_group_with_first_non_null_value() -> None:
     options = GROUP | function("first_non_null_value")
     found = both(options, "+I 1 5 a", "+I 1 4 null", "+I 1 6 b")
@@ -189,6 +197,7 @@ LINES = {
         test_a_retraction_that_a_row_begins_with,
     ),
     "A -U after a -D": (test_an_update_before_behind_a_delete,),
+    "A -U that is the first record": (test_an_update_before_that_comes_first_in_its_job,),
     "An older NULL in a group": (test_an_older_null_of_a_group_with_first_non_null_value,),
     "-U and +U of one job": (
         test_an_update_pair_of_one_job_under_a_function_that_forgets_retractions,
