@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from keyfold.errors import KeyfoldError
@@ -22,7 +22,7 @@ from tests.merge.random_tables import ENGINES, cut, deferred, random_records, ra
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # FLOAT sums that reach infinity
-@settings(max_examples=60)
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))  # first-row refuses many
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(0, 30), st.integers(1, 9))
 def test_a_filter_inside_the_merge_is_one_behind_it(
     engine: str, seed: int, runs: int, rows: int, share: int
