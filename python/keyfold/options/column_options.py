@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from keyfold.options.values import names
+
 SUM_AND_COUNT = "sum-and-count"
 ON_WRITE, NOW = "on-write", "current_timestamp"  # the option and its value
+_GROUP = ".sequence-group"
 
 
 class FieldOption(NamedTuple):
@@ -38,3 +41,13 @@ FIELD_OPTIONS: Mapping[str, FieldOption] = {
 }
 # Fluss puts the function before its parameter, `fields.x.listagg.delimiter`.
 FIELD_ALIASES = {"agg": "aggregate-function", "delimiter": "list-agg-delimiter"}
+
+
+def sequence_group_of(options: Mapping[str, str], name: str) -> str | None:
+    """The option of the sequence group that a column is in, as its field or protected."""
+    for option, protected in options.items():
+        if option.endswith(_GROUP):
+            fields = option.removeprefix("fields.").removesuffix(_GROUP)
+            if name in (*names(fields), *names(protected)):
+                return option
+    return None

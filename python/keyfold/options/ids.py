@@ -5,8 +5,8 @@ some.
 from __future__ import annotations
 
 from keyfold.errors import NotSupportedError, TableError
+from keyfold.options.column_options import sequence_group_of
 from keyfold.options.declared import TableOptions
-from keyfold.options.values import names
 from keyfold.types.logical import describe
 from keyfold.wire.layout import TableLayout
 
@@ -65,14 +65,11 @@ def _check_fold(layout: TableLayout, options: TableOptions, name: str) -> None:
     for option, columns in told.items():
         if name in columns:
             raise TableError(f"{where}: column {name} is in {option} too, which users write")
-    for option in layout.options:
-        if option.endswith(".sequence-group"):
-            of_group = option.removeprefix("fields.").removesuffix(".sequence-group")
-            if name in (*names(of_group), *names(layout.options[option])):
-                raise NotSupportedError(
-                    f"{where}: column {name} is in {option}, by which a record that comes late "
-                    "would not bring its id; leave it out of the group"
-                )
+    if (group := sequence_group_of(layout.options, name)) is not None:
+        raise NotSupportedError(
+            f"{where}: column {name} is in {group}, by which a record that comes late would not "
+            "bring its id; leave it out of the group"
+        )
     if not options.engine.folds_columns or options.engine.is_default:
         return
     own = options.field_options(name).get("aggregate-function")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from keyfold.errors import TableError
-from keyfold.options.column_options import NOW, ON_WRITE
+from keyfold.options.column_options import NOW, ON_WRITE, sequence_group_of
 from keyfold.options.declared import TableOptions
 from keyfold.options.values import given as parsed
-from keyfold.options.values import names, one_of
+from keyfold.options.values import one_of
 from keyfold.types.logical import describe
 from keyfold.wire.layout import TableLayout
 
@@ -36,14 +36,11 @@ def check_on_write(layout: TableLayout, options: TableOptions) -> None:
         for what, columns in users.items():
             if name in columns:
                 raise TableError(f"{where}: column {name} is in {what} too, whose values come in")
-        for option in layout.options:
-            if option.endswith(".sequence-group"):
-                group = option.removeprefix("fields.").removesuffix(".sequence-group")
-                if name in (*names(group), *names(layout.options[option])):
-                    raise TableError(
-                        f"{where}: column {name} is in {option}, by which a record that comes late "
-                        "would not bring its time; leave it out of the group"
-                    )
+        if (group := sequence_group_of(layout.options, name)) is not None:
+            raise TableError(
+                f"{where}: column {name} is in {group}, by which a record that comes late would "
+                "not bring its time; leave it out of the group"
+            )
         if not column.type.nullable or column.default is not None:
             raise TableError(
                 f"{where}: column {name} is NOT NULL or has a DEFAULT, by which statements give it "

@@ -3,8 +3,6 @@
 from keyfold.procedures.declare import Procedure, ProcedureCall, ProcedureParameter, Rows
 from keyfold.read.intact import look
 
-_MOST_THREADS = 8  # of the driver's process
-
 
 def _check(call: ProcedureCall, pages: bool, history: bool) -> Rows:
     table = call.newest()
@@ -12,8 +10,7 @@ def _check(call: ProcedureCall, pages: bool, history: bool) -> Rows:
     def told(line: str) -> None:
         call.caller.note(f"check_table: {table.layout.name}: {line}")
 
-    threads = min(call.caller.parallelism, _MOST_THREADS)
-    found = look(table, history=history, pages=pages, threads=threads, told=told)
+    found = look(table, history=history, pages=pages, threads=call.threads, told=told)
     return [{**found.__dict__, "problems": list(found.problems)}]
 
 

@@ -9,8 +9,6 @@ from keyfold.storage.catalogs.table_names import parsed
 from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.history import versions
 
-_MOST_THREADS = 8  # of the driver's process
-
 
 def _clone(call: ProcedureCall, target: str, version: str | None, timestamp: int | None) -> Rows:
     table = call.newest()
@@ -29,8 +27,7 @@ def _clone(call: ProcedureCall, target: str, version: str | None, timestamp: int
         if namespace == NAMELESS
         else open_catalog(table.catalog, options, check)
     )
-    threads = min(call.caller.parallelism, _MOST_THREADS)
-    found = clone(table, catalog, namespace, name, threads)
+    found = clone(table, catalog, namespace, name, call.threads)
     return [{"snapshot_id": found.snapshot, "files": found.files, "bytes": found.bytes}]
 
 

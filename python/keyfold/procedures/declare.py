@@ -21,6 +21,7 @@ from keyfold.types.sql import from_sql
 
 Rows = list[dict[str, Any]]
 OPTIONS, CONDITION = "OPTIONS", "CONDITION"
+_MOST_THREADS = 8
 
 
 class Caller(TaskRunner, Protocol):
@@ -39,6 +40,11 @@ class ProcedureCall:
     table: Table
     newest: Callable[[], Table]
     caller: Caller
+
+    @property
+    def threads(self) -> int:
+        """The threads that work on files in the process of the call, the driver's in Spark."""
+        return min(self.caller.parallelism, _MOST_THREADS)
 
 
 @dataclass(frozen=True)
