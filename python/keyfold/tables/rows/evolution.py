@@ -17,6 +17,7 @@ from keyfold.errors import NotSupportedError, TableError
 from keyfold.options.parsing import parse
 from keyfold.tables.rows import optional
 from keyfold.tables.rows.conversions.unfit import matched
+from keyfold.tables.rows.frames import of_arrow
 from keyfold.types import spark as spark_types
 from keyfold.types.arrow import from_arrow
 from keyfold.types.logical import Array, Atomic, DataType, Field, Map, Row, holds
@@ -40,14 +41,8 @@ def shown(table: str, data: Any) -> GivenRows:
     """
     if optional.is_of("pandas", data) and hasattr(data, "columns"):
         return GivenRows(pa.Schema.from_pandas(data, preserve_index=False), data)
-    if optional.is_of("polars", data) and hasattr(data, "collect"):
-        data = data.collect()
-    if hasattr(data, "__arrow_c_stream__"):
-        reader = pa.RecordBatchReader.from_stream(data)
+    if (reader := of_arrow(data)) is not None:
         return GivenRows(reader.schema, reader)
-    if hasattr(data, "__arrow_c_array__"):
-        batch = pa.record_batch(data)
-        return GivenRows(batch.schema, batch)
     if isinstance(data, Iterable) and not isinstance(data, Mapping | str | bytes):
         items = iter(data)
         first = next(items, None)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from keyfold.tables.rows import optional
 from keyfold.tables.rows.conversions.unfit import Given
 
 _NULLABLE = {
@@ -103,3 +104,17 @@ def _has_null_number(array: pa.Array) -> bool:
             for part in parts
         )
     return False
+
+
+def of_arrow(data: Any) -> pa.RecordBatchReader | None:
+    """The rows of anything with Arrow's C interface, lazy frames of Polars included; None for other
+    forms. Raises ArrowInvalid if they are one column that is not of structs.
+    """
+    if optional.is_of("polars", data) and hasattr(data, "collect"):
+        data = data.collect()
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data)
+    if hasattr(data, "__arrow_c_array__"):
+        batch = pa.record_batch(data)
+        return pa.RecordBatchReader.from_batches(batch.schema, [batch])
+    return None

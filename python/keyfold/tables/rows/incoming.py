@@ -20,7 +20,7 @@ from keyfold.tables.rows import optional
 from keyfold.tables.rows.conversions.columns import accepted
 from keyfold.tables.rows.conversions.unfit import Given, matched, shown
 from keyfold.tables.rows.dictionaries import Dictionaries
-from keyfold.tables.rows.frames import of_pandas
+from keyfold.tables.rows.frames import of_arrow, of_pandas
 from keyfold.types.logical import Atomic, DataType
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import KIND, NAMED
@@ -132,17 +132,12 @@ def _opened(into: _Into, data: Any) -> _Opened:
     if optional.is_of("pandas", data) and hasattr(data, "columns"):
         names, columns = of_pandas(data, partial(_is_column, into.layout))
         return _Opened(tuple(names), iter((_Part(tuple(names), columns, len(data)),)))
-    if optional.is_of("polars", data) and hasattr(data, "collect"):
-        data = data.collect()
     try:
-        if hasattr(data, "__arrow_c_stream__"):
-            reader = pa.RecordBatchReader.from_stream(data)
-            return _Opened(tuple(reader.schema.names), map(_Part.of_batch, reader))
-        if hasattr(data, "__arrow_c_array__"):
-            batch = pa.record_batch(data)
-            return _Opened(tuple(batch.schema.names), iter((_Part.of_batch(batch),)))
+        reader = of_arrow(data)
     except pa.ArrowInvalid as error:  # one column, which is not of structs
         raise into.refused(f"expected {FORMS}: {error}") from error
+    if reader is not None:
+        return _Opened(tuple(reader.schema.names), map(_Part.of_batch, reader))
     if isinstance(data, Mapping | str | bytes) or not isinstance(data, Iterable):
         raise into.refused(f"expected {FORMS}, found {type(data).__name__}")
     return _of_items(into, iter(data))

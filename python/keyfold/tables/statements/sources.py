@@ -10,7 +10,7 @@ import pyarrow as pa
 from keyfold.tables.rows import optional
 from keyfold.tables.rows.conversions.atoms import plain
 from keyfold.tables.rows.conversions.unfit import Given, matched
-from keyfold.tables.rows.frames import of_pandas
+from keyfold.tables.rows.frames import of_arrow, of_pandas
 from keyfold.tables.rows.incoming import FORMS
 from keyfold.tables.statements.expressions import AssignedValues, whole
 
@@ -36,12 +36,8 @@ def _table(values: AssignedValues, data: Any) -> pa.Table:
     if optional.is_of("pandas", data) and hasattr(data, "columns"):
         names, columns = of_pandas(data, lambda name: matched(known, name) is not None)
         return _of_columns(values, dict(zip(names, columns, strict=True)))
-    if optional.is_of("polars", data) and hasattr(data, "collect"):
-        data = data.collect()
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.table(data)
-    if hasattr(data, "__arrow_c_array__"):
-        return pa.Table.from_batches([pa.record_batch(data)])
+    if (reader := of_arrow(data)) is not None:
+        return reader.read_all()
     if isinstance(data, Mapping | str | bytes) or not isinstance(data, Iterable):
         raise values.refused(f"expected {FORMS}, found {type(data).__name__}")
     rows = list(data)
