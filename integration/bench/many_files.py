@@ -49,7 +49,7 @@ STEPS = {
     "after": "plan of one partition after it",
     "second insert": "another `INSERT`",
     "compaction": "plan of the compaction that follows it",
-    "lookup": "plan of look-ups in one partition",
+    "lookup": "plan of `get`, of keys in one partition",
     "everything": "plan of everything",
 }
 ABOUT = """\
@@ -132,7 +132,7 @@ def measured(folder: Path, files: int) -> dict[str, Any]:
     step("second insert", inserted)
     touched = frozenset([((partition,), 0)])
     step("compaction", lambda: jobs.plan_job(load(), "auto", touched=touched))
-    step("lookup", lambda: plan_lookup(load(), ["k", "a"], [one]))
+    step("lookup", lambda: plan_lookup(load(), ["k", "a"], partitions=[(partition,)]))
     before = _megabytes()
     assert step("everything", planned) == files + 2
     return {"files": files, "took": took, "before": before, "after": _megabytes()}

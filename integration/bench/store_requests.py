@@ -23,6 +23,12 @@ from tests.stores import server
 SIZES = (1_000, 100_000)
 KINDS = ("GET", "HEAD", "LIST", "PUT", "DELETE", "POST")
 BEGINS = "## Requests"
+ABOUT = """\
+Each cell has the requests by kind and the bytes both ways, from Python, of the first call in a
+process and of the next. The table has partitions of 100 buckets with a file each, and one of a
+row, which the statements are about. A call that is followed by a compaction has that in its
+numbers too. None of them has more bytes in the larger table. `python -m
+integration.bench.store_requests` writes this section."""
 OWN = -1  # the partition of rows
 ROW = {"p": OWN, "k": 1, "a": 1, "b": 1, "c": 1, "d": 1, "e": 1}
 
@@ -69,7 +75,7 @@ def section(results: dict[int, list[tuple[str, dict[str, int], dict[str, int]]]]
     for place, (name, _, _) in enumerate(next(iter(results.values()))):
         cells = [_cell(one) for found in results.values() for one in found[place][1:]]
         rows.append([name, *cells])
-    return f"{BEGINS}\n\n{table(heads, rows)}"
+    return f"{BEGINS}\n\n{table(heads, rows)}\n\n{ABOUT}"
 
 
 def _cell(found: dict[str, int]) -> str:

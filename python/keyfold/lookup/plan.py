@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from keyfold.read.provenance import divided
 from keyfold.read.request import ReadRequest
 from keyfold.resources.garbage import makes_many
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place, split_of
+from keyfold.storage.metadata.partition_bounds import Partition
 from keyfold.storage.table import Table
 from keyfold.types.literals import arrow_array
 from keyfold.wire.layout import TableLayout
@@ -23,17 +24,21 @@ from keyfold.wire.predicates import Predicate
 
 @makes_many
 def plan_lookup(
-    table: Table, columns: Sequence[str], filters: Sequence[Predicate] = ()
+    table: Table,
+    columns: Sequence[str],
+    filters: Sequence[Predicate] = (),
+    partitions: Collection[Partition] | None = None,
 ) -> LookupPlan:
     """The plan of lookups of `columns`, metadata columns among them, in the snapshot of the table.
     Rows that fail one of the `filters` that are over the primary key are not found; others are
-    ignored. Raises TableError if the table has no key.
+    ignored. Keys of other partitions than those given are not found; None is all partitions.
+    Raises TableError if the table has no key.
     """
     layout = table.layout
     if not layout.key:
         raise TableError(f"looking keys up in table {layout.name}: it has no primary key")
     head = PlanHead.of(table, ReadRequest(columns, filters))
-    files, _ = head.files()
+    files, _ = head.files(partitions)
     own, metadata = divided(layout, columns)
     read = tuple(dict.fromkeys((*own, *layout.key)))
     scan = replace(head.scan(read, files), metadata=metadata, **table.named_by)

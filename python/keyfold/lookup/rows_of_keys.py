@@ -26,6 +26,7 @@ from keyfold.lookup.places import BucketOfKeys, LookupPlan
 from keyfold.read import task
 from keyfold.read.keyset import KeySet
 from keyfold.read.reader import read
+from keyfold.storage.metadata.partition_bounds import Partition
 from keyfold.types.literals import manifest_value
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Split
@@ -130,11 +131,21 @@ def by_bucket(plan: LookupPlan, keys: pa.RecordBatch) -> Iterator[tuple[BucketOf
     if not len(rows):
         return
     for of_partition in _by_partition(layout, keys, rows):
-        first = int(of_partition[0])
-        columns = [keys.column(name) for name in layout.partition_keys]
-        values = tuple(manifest_value(column[first]) for column in columns)
+        values = _partition_at(layout, keys, int(of_partition[0]))
         places = plan.by_partition.get(repr(values), [])
         yield from _in_partition(plan, places, keys, of_partition)
+
+
+def partitions_of(layout: TableLayout, keys: pa.RecordBatch) -> list[Partition]:
+    """The partitions that hold the keys, each once."""
+    if not keys.num_rows:
+        return []
+    groups = _by_partition(layout, keys, np.arange(keys.num_rows))
+    return [_partition_at(layout, keys, int(rows[0])) for rows in groups]
+
+
+def _partition_at(layout: TableLayout, keys: pa.RecordBatch, row: int) -> Partition:
+    return tuple(manifest_value(keys.column(name)[row]) for name in layout.partition_keys)
 
 
 def _by_partition(layout: TableLayout, keys: pa.RecordBatch, rows: Rows) -> Iterator[Rows]:

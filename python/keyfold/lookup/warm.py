@@ -46,6 +46,11 @@ class Warm:
         self._store = store_of(layout.location, layout.store)
         self._buckets: dict[int, KeptBucket] = {}
 
+    @property
+    def files(self) -> int:
+        """The number of files in the plan."""
+        return sum(len(place.split.files) for place in self.plan.places)
+
     def look_up(
         self, keys: pa.RecordBatch, spread: Spread = one_by_one
     ) -> tuple[pa.BooleanArray, pa.RecordBatch]:

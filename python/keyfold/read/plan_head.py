@@ -4,7 +4,7 @@ read, the filters by what they leave out and the files that are left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
 from keyfold.merge.plan import check_mergeable
@@ -17,7 +17,7 @@ from keyfold.read.request import ReadRequest
 from keyfold.read.splits import KeyedSection, Splitting, task_size
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.live_files import Asked
-from keyfold.storage.metadata.partition_bounds import PartitionBounds
+from keyfold.storage.metadata.partition_bounds import Partition, PartitionBounds
 from keyfold.storage.table import Table
 from keyfold.wire.specs import ScanSpec
 
@@ -42,13 +42,16 @@ class PlanHead:
         settings = parse(replace(layout, options={**layout.options, **given}))
         return PlanHead(table, request, settings, pruning(layout, settings, request.filters))
 
-    def files(self) -> tuple[list[LiveFile], int]:
-        """The files of the table's snapshot that may hold rows of interest, and the number of
-        all.
+    def files(self, partitions: Collection[Partition] | None = None) -> tuple[list[LiveFile], int]:
+        """The files of the table's snapshot that may hold rows of interest, of these partitions if
+        they are given, and the number of all.
         """
         chosen = self.chosen
         asked = Asked(takes_bucket=chosen.bucket_filter)
-        if chosen.by_partition:
+        if partitions is not None:
+            kept = [values for values in partitions if chosen.keeps_partition(values)]
+            asked = replace(Asked.of_partitions(kept), takes_bucket=chosen.bucket_filter)
+        elif chosen.by_partition:
             may_hold = _by_bounds(chosen)
             asked = replace(asked, takes=chosen.keeps_partition, may_hold=may_hold)
         found, total = self.table.to_read(asked)

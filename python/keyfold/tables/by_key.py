@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.errors import ConflictError, TableError
-from keyfold.lookup.warm import Warm
+from keyfold.lookup.of_table import TableLookups
 from keyfold.tables import writes
 from keyfold.tables.described import Described
 from keyfold.tables.doors import doors
+from keyfold.tables.newest import Answer, Ask
 from keyfold.tables.rows import keys
 from keyfold.tables.rows.incoming import Incoming
 from keyfold.tables.transactions import opened
 
-Answer = TypeVar("Answer")
 _TRIES = 5
 
 
@@ -36,8 +36,8 @@ class ByKey(Described):
         these are not the columns of the primary key.
         """
 
-        def ask(warm: Warm) -> dict[str, Any] | None:
-            return warm.look_up_one(keys.key_of(warm.layout, key))
+        def ask(lookups: TableLookups) -> dict[str, Any] | None:
+            return lookups.look_up_one(keys.key_of(lookups.layout, key))
 
         return self._asked(columns, refresh_ms, ask)
 
@@ -50,11 +50,11 @@ class ByKey(Described):
         """
         made: list[pa.RecordBatch] = []  # once: the keys may be a stream
 
-        def ask(warm: Warm) -> pa.Table:
+        def ask(lookups: TableLookups) -> pa.Table:
             if not made:
-                made.append(keys.keys_of(warm.layout, keys_, "looking up in"))
+                made.append(keys.keys_of(lookups.layout, keys_, "looking up in"))
             spread = self._session.spread(made[0].num_rows)
-            found = (warm.look_up(some, spread)[1] for some in keys.rounds(made[0]))
+            found = (lookups.look_up(some, spread)[1] for some in keys.rounds(made[0]))
             return pa.Table.from_batches(found)
 
         return self._asked(columns, refresh_ms, ask)
@@ -66,8 +66,8 @@ class ByKey(Described):
         if they are not those of the first columns of the key.
         """
 
-        def ask(warm: Warm) -> pa.Table:
-            return warm.prefix(keys.prefix_of(warm.layout, key))
+        def ask(lookups: TableLookups) -> pa.Table:
+            return lookups.prefix(keys.prefix_of(lookups.layout, key))
 
         return self._asked(columns, refresh_ms, ask)
 
@@ -108,9 +108,9 @@ class ByKey(Described):
     def _lacking(self, asked: pa.RecordBatch) -> pa.RecordBatch:
         """The keys that have no row."""
 
-        def ask(warm: Warm) -> pa.RecordBatch:
+        def ask(lookups: TableLookups) -> pa.RecordBatch:
             spread = self._session.spread(asked.num_rows)
-            parts = [(some, warm.look_up(some, spread)[0]) for some in keys.rounds(asked)]
+            parts = [(some, lookups.look_up(some, spread)[0]) for some in keys.rounds(asked)]
             return pa.concat_batches([some.filter(pc.invert(found)) for some, found in parts])
 
         return self._asked(self._layout.primary_key[:1], 0, ask)
@@ -144,7 +144,10 @@ class ByKey(Described):
         )
 
     def _asked(
-        self, columns: Sequence[str] | None, refresh_ms: float, ask: Callable[[Warm], Answer]
+        self,
+        columns: Sequence[str] | None,
+        refresh_ms: float,
+        ask: Ask[Answer],
     ) -> Answer:
         if refresh_ms < 0:
             raise TableError(

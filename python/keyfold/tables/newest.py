@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from keyfold.errors import SnapshotExpiredError
-from keyfold.lookup.plan import plan_lookup
+from keyfold.lookup.of_table import TableLookups
 from keyfold.lookup.row_group_cache import RowGroupCache
-from keyfold.lookup.warm import Warm
 from keyfold.resources.cache import Cache
 from keyfold.storage.table import Table
 from keyfold.tables.column_definitions import selected
 
 _TABLES, _SELECTIONS, _TRIES = 64, 16, 5
 Answer = TypeVar("Answer")
+Ask = Callable[[TableLookups], Answer]
 Load = Callable[[], Table]
 
 
@@ -33,7 +33,7 @@ class _Newest:
     table: Table
     stamp: str
     looked: float
-    warm: Cache[Warm] = field(default_factory=lambda: Cache(_SELECTIONS))
+    lookups: Cache[TableLookups] = field(default_factory=lambda: Cache(_SELECTIONS))
 
     @staticmethod
     def of(table: Table, looked: float) -> _Newest:
@@ -70,14 +70,14 @@ class _Newest:
         looked += [table.schemas.path(schema + 1), table.schemas.path(schema)]
         return table.files.stamps(looked) == ["", self.stamp, "", table.layout.identity]
 
-    def lookups(self, kept: RowGroupCache, columns: Sequence[str] | None) -> Warm:
+    def lookups_of(self, kept: RowGroupCache, columns: Sequence[str] | None) -> TableLookups:
         """The look-ups of these columns, all by default. Raises TableError if one is unknown."""
         names = selected(self.table.layout, columns)
-        found = self.warm.get(names)
+        found = self.lookups.get(names)
         if found is None:
             self.table.check_format()
-            found = Warm(plan_lookup(self.table, names), kept)
-            self.warm.put(names, found)
+            found = TableLookups(self.table, names, kept)
+            self.lookups.put(names, found)
         return found
 
 
@@ -96,9 +96,9 @@ class Lookups:
         """
         self._changed[name] = time.monotonic()
 
-    def of(self, table: Table, columns: Sequence[str]) -> Warm:
+    def of(self, table: Table, columns: Sequence[str]) -> TableLookups:
         """The look-ups of these columns of a table that somebody has loaded."""
-        return Warm(plan_lookup(table, columns), self._kept)
+        return TableLookups(table, columns, self._kept)
 
     def answered(
         self,
@@ -106,7 +106,7 @@ class Lookups:
         load: Load,
         refresh_ms: float,
         columns: Sequence[str] | None,
-        ask: Callable[[Warm], Answer],
+        ask: Ask[Answer],
     ) -> Answer:
         """The answer by the newest snapshot, or by one that was that at most `refresh_ms` ago. If
         its files expire meanwhile, a newer one is asked.
@@ -115,7 +115,7 @@ class Lookups:
         found = self._newest(name, load, since)
         while True:
             try:
-                return ask(found.lookups(self._kept, columns))
+                return ask(found.lookups_of(self._kept, columns))
             except SnapshotExpiredError:
                 before, found = found, self._newest(name, load, None)
                 if found is before:

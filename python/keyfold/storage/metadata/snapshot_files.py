@@ -44,10 +44,18 @@ def live_where(manifests: Manifests, snapshot: Snapshot, asked: Asked) -> tuple[
         listed = _listed(manifests, snapshot)
         some = manifests.that_may_hold(listed, asked.may_hold)
         if len(some) < len(listed):
-            counts = (one["_NUM_ADDED_FILES"] - one["_NUM_DELETED_FILES"] for one in listed)
-            return manifests.live_in(some).chosen(asked), sum(counts)
+            return manifests.live_in(some).chosen(asked), _count_of(listed)
     every = live_of_snapshot(manifests, snapshot)
     return every.chosen(asked), len(every)
+
+
+def listed_count(manifests: Manifests, snapshot: Snapshot) -> int:
+    """The number of a snapshot's files, as the lists of its manifests say it."""
+    return _count_of(_listed(manifests, snapshot))
+
+
+def _count_of(listed: Iterable[Record]) -> int:
+    return sum(one["_NUM_ADDED_FILES"] - one["_NUM_DELETED_FILES"] for one in listed)
 
 
 def in_partitions(

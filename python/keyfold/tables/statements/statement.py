@@ -146,7 +146,7 @@ def planned(
     or takes no deletes.
     """
     table = to.load()
-    table.check_readable()
+    table.check_format()
     layout, stored = table.layout, stored_sequences(table.layout)
     names, sequences = assigned(layout), tuple(stored.values())
     changes = jobs.RowChangeJob(command, table.snapshot_id or 0, names, sequences)

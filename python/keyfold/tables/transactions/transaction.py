@@ -10,14 +10,14 @@ from types import TracebackType
 from typing import Any
 
 from keyfold.errors import TableError
-from keyfold.lookup.warm import Warm
+from keyfold.lookup.of_table import TableLookups
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table as Loaded
 from keyfold.storage.table import open_handle
 from keyfold.tables import calls
-from keyfold.tables.by_key import Answer
 from keyfold.tables.column_definitions import selected
 from keyfold.tables.doors import as_store_errors, doors
+from keyfold.tables.newest import Answer, Ask
 from keyfold.tables.scan import Scan, scan
 from keyfold.tables.session import Session
 from keyfold.tables.transactions import opened
@@ -68,7 +68,7 @@ class Transaction(Writable):
         self._job: TransactionJob | None = None
         self._has_begun = self._is_repeated = False
         self._published: int | None = None
-        self._warm: dict[tuple[int | None, tuple[str, ...]], Warm] = {}
+        self._warm: dict[tuple[int | None, tuple[str, ...]], TableLookups] = {}
 
     def __repr__(self) -> str:
         return f"<transaction of keyfold table {self.name}>"
@@ -155,7 +155,10 @@ class Transaction(Writable):
         return self.scan().__arrow_c_stream__(requested_schema)
 
     def _asked(
-        self, columns: Sequence[str] | None, refresh_ms: float, ask: Callable[[Warm], Answer]
+        self,
+        columns: Sequence[str] | None,
+        refresh_ms: float,
+        ask: Ask[Answer],
     ) -> Answer:
         with self._session.working():
             table = self._load()

@@ -104,7 +104,7 @@ def key_lookups(table: Table, stored: StoredKeys | None) -> LookupPlan | None:
     if stored is None or stored.seen is None:
         return None
     read = replace(table, snapshot_id=stored.seen)
-    read.check_readable()
+    read.check_format()
     return plan_lookup(read, _looked_up(table))
 
 
