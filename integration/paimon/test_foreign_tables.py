@@ -43,6 +43,7 @@ BOTH = (
     {"changelog-producer": "input"},
     {"changelog-producer": "lookup"},
     {"changelog-producer": "full-compaction"},
+    {"record-level.expire-time": "30000 d", "record-level.time-field": "n"},
 )
 READ_ONLY = (
     {"bucket": "-1"},
@@ -57,7 +58,6 @@ REFUSED = (
     {"manifest.format": "orc"},
     {"manifest.format": "parquet"},
     {"data-file.path-directory": "data"},
-    {"record-level.expire-time": "1 d", "record-level.time-field": "n"},
     {"scan.snapshot-id": "1", "scan.mode": "from-snapshot"},
     {"query-auth.enabled": "true"},
 )

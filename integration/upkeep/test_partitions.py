@@ -68,6 +68,36 @@ def test_sql(spark: SparkSession) -> None:
     spark.sql(f"DROP TABLE {table}")
 
 
+def test_rows_that_go(spark: SparkSession) -> None:
+    table = "keyfold.it.old_rows"
+    spark.sql(
+        f"CREATE TABLE {table} (k INT, at TIMESTAMP, PRIMARY KEY (k) NOT ENFORCED) "
+        "TBLPROPERTIES ('bucket' = '1', 'record-level.time-field' = 'at')"
+    )
+    now = "current_timestamp()"
+    spark.sql(f"INSERT INTO {table} VALUES (1, {now}), (2, {now} - INTERVAL 9 DAYS), (3, NULL)")
+
+    def compacted() -> tuple[int, list[int]]:
+        spark.sql("CALL keyfold.sys.compact(table => 'it.old_rows')").collect()
+        counted = spark.sql(f"SELECT count(*) FROM {table}").collect()[0][0]
+        return counted, sorted(row.k for row in spark.table(table).collect())
+
+    assert compacted() == (3, [1, 2, 3])
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('record-level.expire-time' = '20 d')")
+    assert compacted() == (3, [1, 2, 3])
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('record-level.expire-time' = '7 d')")
+    assert compacted() == (2, [1, 3])
+    assert spark.sql(f"SELECT count(*) FROM {table} VERSION AS OF 1").collect()[0][0] == 3
+    changes = spark.sql(f"SELECT k, _change_type FROM {table} CHANGES FROM VERSION 1").collect()
+    assert {tuple(row) for row in changes} == {(k, "insert") for k in (1, 2, 3)}
+    with pytest.raises(AnalysisException, match="Can not find time field z"):
+        spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('record-level.time-field' = 'z')")
+    spark.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES ('record-level.expire-time')")
+    spark.sql(f"INSERT INTO {table} VALUES (2, {now} - INTERVAL 9 DAYS)")
+    assert compacted() == (3, [1, 2, 3])
+    spark.sql(f"DROP TABLE {table}")
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_java_reads_the_same_times(spark: SparkSession, form: str, seed: int) -> None:
     draw, times = random.Random(seed), spark._jvm.java.time

@@ -18,7 +18,7 @@ from keyfold.storage.history import tags, versions
 from keyfold.storage.maintenance.changelogs import Changelogs
 from keyfold.storage.metadata.entries import LiveFile, identifier
 from keyfold.storage.metadata.snapshot_files import live_of_snapshot
-from keyfold.storage.metadata.snapshots import EXPIRED, Snapshot
+from keyfold.storage.metadata.snapshots import EXPIRED, SHOWN_ROWS, Snapshot
 from keyfold.storage.table import Table
 from keyfold.stores.snapshot_folder import KEEPING
 
@@ -133,9 +133,11 @@ def _step(table: Table, number: int) -> SnapshotChange | None:
 
 def _touched(table: Table, snapshot: Snapshot) -> list[LiveFile]:
     """The files that a snapshot added to the table or removed from it. Those of a compaction hold
-    the rows that were there before, and what goes by its age is not shown.
+    the rows that were there before, and what goes by its age is shown only if it says so.
     """
-    if snapshot.commit_kind not in (APPEND, OVERWRITE) or EXPIRED in (snapshot.properties or {}):
+    expired = (snapshot.properties or {}).get(EXPIRED)
+    is_change = snapshot.commit_kind in (APPEND, OVERWRITE) and expired is None
+    if not is_change and expired != SHOWN_ROWS:
         return []
     with table.reading(snapshot):
         return table.manifests.touched(snapshot)

@@ -12,12 +12,14 @@ import pyarrow.compute as pc
 
 from keyfold.changelog.changed_rows import keys_of
 from keyfold.changelog.compare import changes
+from keyfold.compact.old_rows import deletes, sections_before
 from keyfold.kernels.ops import DELETE, UPDATE_BEFORE
 from keyfold.merge.change_images import ChangeImages
 from keyfold.merge.column_results import combine
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.window import rounds
+from keyfold.options.changelogs import NONE, changelog_level
 from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
 from keyfold.read.keyset import KeySet
@@ -28,7 +30,6 @@ from keyfold.wire.specs import (
     ChangelogInput,
     CompactionSpec,
     FileMeta,
-    Run,
     ScanSpec,
     Section,
     Split,
@@ -46,18 +47,31 @@ def write_changelog(
     made: Sequence[FileMeta],
     seen: ChangeImages | None,
     go_on: Callable[[], None],
+    *,
+    gone: int = 0,
 ) -> list[FileMeta]:
     """The changelog files of a task whose result is in the files `made`; none if it has no changes.
     `seen` has the rows that the merge changed, if it could show them. `go_on` is called for each
-    batch. On an error no changelog file is left behind.
+    batch. So many rows are `gone` for their age, which shows only if the table's options ask for
+    it. On an error no changelog file is left behind.
     """
-    if task.changelog is None:
+    options = parse(spec.layout)
+    if task.changelog is not None:
+        is_shown = options.row_changes or not gone
+        states = _States(spec, task, task.changelog, made if is_shown else None)
+        found = states.changes() if seen is None else states.compared(seen)
+    elif gone and options.row_changes and _is_told(options, task.level):
+        found = deletes(spec, _scan(spec), task, options)
+    else:
         return []
-    target = changelog_target(spec.layout, parse(spec.layout), task.level)
+    target = changelog_target(spec.layout, options, task.level)
     number = max(file.max_sequence for file in task.split.files)
-    states = _States(spec, task, task.changelog, tuple(made))
-    found = asking(states.changes() if seen is None else states.compared(seen), go_on)
-    return write_files(target, task.directory, found, number)
+    return write_files(target, task.directory, asking(found, go_on), number)
+
+
+def _is_told(options: TableOptions, level: int) -> bool:
+    """Whether the changes of files of a level are in a changelog."""
+    return options.changelog_producer != NONE and level >= changelog_level(options)
 
 
 def asking(
@@ -76,17 +90,31 @@ def new_names(task: Task) -> frozenset[str]:
     return frozenset(file.name for file in task.split.files if file.name not in before)
 
 
-class _States:
-    """The two states of one task."""
+def _scan(spec: CompactionSpec) -> ScanSpec:
+    columns = tuple(spec.layout.arrow_schema.names)
+    return ScanSpec(spec.layout, columns, spec.schemas, snapshot=spec.snapshot)
 
-    def __init__(self, spec: CompactionSpec, task: Task, given: ChangelogInput, made: Run) -> None:
-        columns = tuple(spec.layout.arrow_schema.names)
-        self._scan = ScanSpec(spec.layout, columns, spec.schemas, snapshot=spec.snapshot)
+
+class _States:
+    """The two states of one task, whose result is in the files `made`; None: as its merge has it
+    before rows go for their age.
+    """
+
+    def __init__(
+        self,
+        spec: CompactionSpec,
+        task: Task,
+        given: ChangelogInput,
+        made: Sequence[FileMeta] | None,
+    ) -> None:
+        self._scan = _scan(spec)
         self._options = parse(spec.layout)
-        self._plan: MergePlan = plan(spec.layout, columns)
+        self._plan: MergePlan = plan(spec.layout, self._scan.columns)
         self._task, self._given = task, given
-        after: tuple[Section, ...] = ((made,),) if made else ()
-        if given.stays:
+        after: tuple[Section, ...] = ((tuple(made),),) if made else ()
+        if made is None:
+            after = sections_before(task, given.stays)
+        elif given.stays:
             after = ((*given.stays, *after[0]),) if made else (given.stays,)
         self._states = [
             replace(task.split, sections=sections) for sections in (given.before, after)

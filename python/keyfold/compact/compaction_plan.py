@@ -26,6 +26,8 @@ from keyfold.compact.pick import (
     whole,
 )
 from keyfold.files.sections import packed, runs, sections_of_runs
+from keyfold.lifetime.old_files import may_hold_old
+from keyfold.lifetime.row_times import earliest_kept
 from keyfold.options.changelogs import FULL_COMPACTION, LOOKUP, changelog_level
 from keyfold.options.declared import TableOptions
 from keyfold.read.key_cuts import by_key
@@ -114,14 +116,17 @@ def plan(table: Table, asked: CompactionRequest) -> tuple[CompactionSpec, list[P
     is_awaited = _is_awaited(options)
     places = by_place(files).items()
     found = {at: of for at, of in places if _is_asked(asked, at, of, is_awaited=is_awaited)}
-    chosen = list(_chosen(options, rules, asked, found))
+    earliest = earliest_kept(table.layout, options)
+    rewriting = Rewriting.of(options, asked.lacking, may_hold_old(table, earliest))
+    chosen = list(_chosen(options, rules, asked, found, rewriting))
     chunks = [(one, chunk) for one in chosen for chunk in _chunks(one.work)]
     if asked.strategy == FULL and asked.max_bytes is not None:
         chunks = _within(chunks, asked.max_bytes)
     size = sum(group.bytes for _, chunk in chunks for group in chunk.groups)
     piece = max(LEAST_PIECE, min(-(-size // asked.parallelism), options.target_file_size))
     steps = [_step(table, options, one, chunk, piece) for one, chunk in chunks]
-    return CompactionSpec(table.layout, table.stored_schemas(files), table.snapshot_id), steps
+    schemas = table.stored_schemas(files)
+    return CompactionSpec(table.layout, schemas, table.snapshot_id, earliest), steps
 
 
 def _files(table: Table, asked: CompactionRequest) -> Sequence[LiveFile]:
@@ -182,9 +187,9 @@ def _chosen(
     declared: PickRules,
     asked: CompactionRequest,
     places: dict[Place, list[LiveFile]],
+    rewriting: Rewriting,
 ) -> Iterator[_Chosen]:
     """The picks within the bytes that are allowed, the buckets with most runs first."""
-    rewriting = Rewriting.of(options, asked.lacking)
     left = _allowed(options, asked)
     buckets = {
         place: bucket_runs([file.as_read(options) for file in files])

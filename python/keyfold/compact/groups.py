@@ -7,7 +7,7 @@ deletes or marks of partial rows and nothing older is below them: they end here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from keyfold.compact.kept_deletes import NONE, first_kept
@@ -57,7 +57,8 @@ class Rewriting:
     their neighbours. With `keeps_oldest` a file is written again without the keys of the files that
     stay below. Files of the schemas `lacking` are written again in any case, and those whose
     changes are not in the changelog (below `changelog_level`) if they are written to it now.
-    Deletes of numbers from `first_kept` on stay.
+    Deletes of numbers from `first_kept` on stay. Files with rows that are too old (`may_hold_old`)
+    are written again without these.
     """
 
     small: float
@@ -65,13 +66,16 @@ class Rewriting:
     lacking: Collection[int] = ()
     changelog_level: int = 0
     first_kept: int = NONE
+    may_hold_old: Callable[[LiveFile], bool] = lambda _: False
 
     @staticmethod
-    def of(options: TableOptions, lacking: Collection[int]) -> Rewriting:
+    def of(
+        options: TableOptions, lacking: Collection[int], may_hold_old: Callable[[LiveFile], bool]
+    ) -> Rewriting:
         """The rules of a table."""
         small = options.compaction_small_file_ratio * options.target_file_size
         oldest, told = options.engine.keeps_oldest, changelog_level(options)
-        return Rewriting(small, oldest, lacking, told, first_kept(options))
+        return Rewriting(small, oldest, lacking, told, first_kept(options), may_hold_old)
 
 
 def work(
@@ -137,13 +141,13 @@ class Sorter:
         return not self._below.touch(section[0].first, max(file.last for file in section))
 
     def ends_here(self, file: LiveFile) -> bool:
-        """Whether a rewrite of the file alone takes something out of it (deletes, marks, keys),
-        adds something that it lacks, or writes its changes to the changelog.
+        """Whether a rewrite of the file alone takes something out of it (deletes, marks, keys, rows
+        that are too old), adds something that it lacks, or writes its changes to the changelog.
         """
         if file.schema_id in self._rules.lacking or file.level < self._changelog_level:
             return True
         has_deletes = file.delete_rows != 0 and file.max_sequence < self._rules.first_kept
         has_any = has_deletes or file.is_marked
         if self._is_oldest((file,)):
-            return has_any
+            return has_any or self._rules.may_hold_old(file)
         return self._rules.keeps_oldest and file.level == 0

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from keyfold.compact.changelog import asking, new_names, write_changelog
 from keyfold.compact.kept_deletes import NONE, first_kept, kept
+from keyfold.compact.old_rows import rows_gone
 from keyfold.files.buckets import buckets_of
 from keyfold.files.footers import forget
 from keyfold.merge.change_images import ChangeImages
@@ -66,20 +67,22 @@ def rewrite(
             files = tuple(write_files(target, task.directory, batches))
         message = CommitMessage(split.partition, split.bucket, options.bucket, files)
         with Job(layout, [message]):
-            written = tuple(write_changelog(spec, task, files, merging.images, go_on))
+            written = tuple(
+                write_changelog(spec, task, files, merging.images, go_on, gone=merging.gone)
+            )
     finally:
         forget(f"{split.path}/{file.name}" for file in split.files)
-    return replace(message, changelog=written)
+    return replace(message, changelog=written, gone=merging.gone)
 
 
 class _Merging:
-    """The merged rows of one task."""
+    """The merged rows of one task; `gone` counts those that were left out for their age."""
 
     def __init__(self, spec: CompactionSpec, task: Task) -> None:
         columns = tuple(spec.layout.arrow_schema.names)
         self._scan = ScanSpec(spec.layout, columns, spec.schemas, snapshot=spec.snapshot)
         self._options = parse(spec.layout)
-        self._task = task
+        self._task, self._earliest, self.gone = task, spec.earliest, 0
         self._path = task.split.path
         self._store = store_of(spec.layout.location, spec.layout.store)
         self._plan: MergePlan = plan(spec.layout, columns, marks=True)
@@ -99,6 +102,8 @@ class _Merging:
         if task.changelog is None or task.changelog.stays or task.below is not None:
             return False
         if not self._options.changelog_deduplicates:
+            return False
+        if self._earliest is not None and self._options.row_changes:
             return False
         for section in task.split.sections:
             flags = [{self._in_changelog[file.name] for file in run} for run in section]
@@ -123,7 +128,21 @@ class _Merging:
         """The rows of all sections, in key order, with system columns and marks."""
         for section, oldest in zip(self._task.split.sections, self._task.oldest, strict=True):
             # Sections with older records below keep their marks; the others have no marks.
-            yield from map(with_marks, self._merged(section, oldest))
+            merged = self._merged(section, oldest)
+            yield from map(with_marks, self._young(merged, self._earliest) if oldest else merged)
+
+    def _young(
+        self, batches: Iterator[pa.RecordBatch], earliest: int | None
+    ) -> Iterator[pa.RecordBatch]:
+        """The merged rows less those that are too old. Kept deletes are no rows: they stay."""
+        if earliest is None:
+            yield from batches
+            return
+        for batch in batches:
+            gone = rows_gone(self._scan.layout, self._options, batch, earliest)
+            count = gone.true_count
+            self.gone += count
+            yield batch.filter(pc.invert(gone)) if count else batch
 
     def _merged(self, section: Section, oldest: bool) -> Iterator[pa.RecordBatch]:
         source, room = (

@@ -1,4 +1,4 @@
-"""The ages of partitions: which of a table are too old, by their values or by the time
+"""The ages of partitions and rows: which of a table are too old, by their values or by the time
 they were last written, as Paimon and Fluss have it.
 
 The times of values have no zone. They are compared with the wall clock of this process's zone, as

@@ -22,6 +22,7 @@ from keyfold.options.ids import check_ids
 from keyfold.options.names import FIELD, TUNING, unknown_option
 from keyfold.options.on_write import check_on_write
 from keyfold.options.parsing import parse
+from keyfold.options.row_times import check_row_times
 from keyfold.options.values import given, names, shown
 from keyfold.types import logical
 from keyfold.types.java_times import pattern
@@ -242,6 +243,7 @@ def _check_columns(layout: TableLayout, options: TableOptions) -> None:
         _check_row_kind(layout, options.rowkind_field)
     check_ids(layout, options)
     check_on_write(layout, options)
+    check_row_times(layout, options)
     if options.snapshot_ordering:
         _check_snapshot_ordering(layout, options)
 

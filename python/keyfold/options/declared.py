@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from keyfold.options.column_options import ON_WRITE
 from keyfold.options.engines import Traits, default, engines, traits
 from keyfold.options.option import Option, optional
+from keyfold.options.unparsed import TEXTS
 from keyfold.options.values import (  # fmt: skip
     boolean,
     byte_size,
@@ -301,6 +302,17 @@ class TableOptions:
         optional(one_of("accept", "refuse", "drop")), None,
         "What becomes of rows written into a partition whose values are too old; auto-partitions "
         "refuse them if not set, others accept them.")
+    row_seconds = Option("record-level.expire-time", optional(duration), None,
+        "Age at which rows go, by `record-level.time-field`; they stay if not set.")
+    row_time = Option("record-level.time-field", optional(word), None,
+        "INT, BIGINT or TIMESTAMP column that says how old a row is.", names_columns=True)
+    row_time_unit = Option("record-level.time-field-type",
+        optional(one_of("seconds-int", "seconds-long", "millis-long", "timestamp")), None,
+        "Unit of the time's numbers; if not set, those of a BIGINT from 10^12 on are milliseconds "
+        "and all others seconds.")
+    row_changes = Option("keyfold.record-level.expiration-changes", boolean, "false",
+        "Whether changes and streams show rows that go by their age as deleted.",
+        changes="by ALTER")
     auto_partitions = Option("table.auto-partition.enabled", boolean, "false",
         "Fluss': only the partitions of the last periods are kept; none is made ahead.")
     auto_partition_key = Option("table.auto-partition.key", optional(word), None,
@@ -317,45 +329,6 @@ class TableOptions:
         "Fluss': whether an update shows the row before it, by a producer that compares.",
         changes="never")
     # fmt: on
-
-
-def _fixed(name: str, value: str, doc: str, **traits: Any) -> Option[str]:
-    """An option with one value: a table may name it; every other value is refused."""
-    return Option(name, one_of(value.lower()), value, doc, has_one_value=True, **traits)
-
-
-# fmt: off
-KEY_NULLABLE = Option("primary-key.nullable", boolean, "false",
-    "Whether key columns, all of them, may hold NULL, which is a value of its own.",
-    changes="never")
-# Options that are checked, and read only as texts, if at all.
-TEXTS: tuple[Option[Any], ...] = (
-    KEY_NULLABLE,
-    Option("partition.legacy-name", boolean, "true",
-        "Whether partition directories are spelled as Java prints the stored value.",
-        changes="while empty"),
-    Option("table.auto-partition.num-precreate", whole(0), "2",
-        "Fluss': accepted, and without effect: rows make their partitions."),
-    _fixed("type", "table", "Kind of table.", changes="never", required_to="read or write"),
-    _fixed("file.format", "parquet", "Format of data files.", changes="never",
-        required_to="read or write"),
-    _fixed("manifest.format", "avro", "Format of manifests.", required_to="read or write"),
-    _fixed("manifest.compression", "zstd", "Codec of manifests."),
-    _fixed("metadata.stats-mode", "truncate(16)", "Statistics kept of each column."),
-    _fixed("changelog-file.format", "parquet", "Format of changelog files.", required_to="write"),
-    _fixed("changelog-file.stats-mode", "truncate(16)", "Statistics kept of changelog files."),
-    _fixed("deletion-vectors.enabled", "false", "Mark replaced rows in bitmaps.",
-        required_to="read or write"),
-    _fixed("row-tracking.enabled", "false", "Row ids for append tables.",
-        required_to="read or write"),
-    _fixed("data-evolution.enabled", "false", "Column files for append tables.",
-        required_to="read or write"),
-    _fixed("bucket-function.type", "default", "Hash of the bucket key.", required_to="write"),
-    _fixed("file.suffix.include.compression", "false", "Codec in names of data files."),
-    _fixed("partition.default-name", "__DEFAULT_PARTITION__", "Directory of the NULL partition.",
-        changes="while empty"),
-)
-# fmt: on
 
 
 def declared() -> list[Option[Any]]:

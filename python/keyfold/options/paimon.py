@@ -138,7 +138,6 @@ _EITHER: dict[str, str | None] = {
     "chain-table.enabled": "false",
     "branch": "main",
     "data-file.path-directory": None,
-    "record-level.expire-time": None,
 }
 NEEDED_TO_READ = _EITHER | dict.fromkeys(sorted(OTHER_ROWS)) | {"query-auth.enabled": "false"}
 NEEDED_TO_WRITE = _EITHER | {

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from keyfold.kernels.ops import KIND_NAMES
 from keyfold.merge.kinds import VALUE_KIND
-from keyfold.options.declared import KEY_NULLABLE
+from keyfold.options.unparsed import KEY_NULLABLE
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
 from keyfold.types import paimon as paimon_types

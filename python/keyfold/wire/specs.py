@@ -75,13 +75,16 @@ class FileMeta(DataFile):
 
 @dataclass(frozen=True)
 class CommitMessage(Wire):
-    """The files one task wrote into one bucket of one partition, and those of its changelog."""
+    """The files one task wrote into one bucket of one partition, and those of its changelog. A
+    compaction left out `gone` rows for their age.
+    """
 
     partition: Partition
     bucket: int
     total_buckets: int
     files: tuple[FileMeta, ...]
     changelog: tuple[FileMeta, ...] = ()
+    gone: int = 0
 
 
 def totals(files: Iterable[DataFile]) -> dict[str, int]:
@@ -261,12 +264,14 @@ class WriteSpec(Wire):
 @dataclass(frozen=True)
 class CompactionSpec(Wire):
     """The part of one compaction that all its tasks share: the layout, with the options of this
-    call, the columns of older schemas that files use, and the snapshot that names the files.
+    call, the columns of older schemas that files use, and the snapshot that names the files. Rows
+    whose time is before `earliest`, in seconds since 1970, go; none if it is None.
     """
 
     layout: TableLayout
     schemas: Mapping[int, SchemaColumns]
     snapshot: int | None = None
+    earliest: int | None = None
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,14 @@ from keyfold.storage.metadata.entries import (
     stamped,
 )
 from keyfold.storage.metadata.partition_bounds import SomePartitions
-from keyfold.storage.metadata.snapshots import EXPIRED, STATEMENT, Snapshot
+from keyfold.storage.metadata.snapshots import (
+    EXPIRED,
+    PARTITIONS,
+    ROWS,
+    SHOWN_ROWS,
+    STATEMENT,
+    Snapshot,
+)
 from keyfold.storage.metadata.table_statistics import TableStatistics
 from keyfold.storage.table import Table
 from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, StoredKeys, WriteSpec
@@ -276,7 +283,9 @@ def _tried(table: Table, change: Change) -> Answer:
                 if change.statement is not None:
                     properties[STATEMENT] = change.statement
                 if change.is_silent:
-                    properties[EXPIRED] = "partitions"
+                    properties[EXPIRED] = PARTITIONS
+                if any(message.gone for one in change.compactions for message in one.messages):
+                    properties[EXPIRED] = SHOWN_ROWS if table.options.row_changes else ROWS
                 merges = change.merges_manifests
                 by = CommitInfo(change.job, change.kind, change.statistics, properties, merges)
                 published = attempt(table, by, base, entries, location)

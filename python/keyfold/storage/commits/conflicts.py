@@ -26,7 +26,7 @@ from keyfold.storage.metadata.entries import (
     identifier,
 )
 from keyfold.storage.metadata.manifests import unless_missing
-from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.storage.metadata.snapshots import EXPIRED, Snapshot
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import CommitMessage, RowChanges, StoredKeys
@@ -254,7 +254,9 @@ def check_unseen(
 ) -> None:
     """Raises ConflictError if a snapshot after the one that `changes` read, up to `base`, changed
     rows of keys that the files of the messages have, or of partitions that it `takes` away, or if
-    that is no longer known. `shares` says whether two files have a key in common.
+    that is no longer known. `shares` says whether two files have a key in common. A compaction
+    after which rows went for their age is in the way of files with parts of rows only: these would
+    be all that is left.
     """
     assert changes.reads is not None
     _check_rolled_back(table, changes, base)
@@ -263,13 +265,15 @@ def check_unseen(
         snapshot = table.snapshots.find(snapshot_id)
         if snapshot is None:
             raise _conflict(table, f"snapshot {snapshot_id} has expired")
-        if snapshot.commit_kind == COMPACT:
+        is_compaction = snapshot.commit_kind == COMPACT
+        if is_compaction and EXPIRED not in (snapshot.properties or {}):
             continue
         for theirs in _changed(table, snapshot):
             is_whole = table.options.is_serializable and bool(ours or takes)
             if is_whole or (takes is not None and takes(theirs.partition)):
                 raise _conflict(table, f"snapshot {snapshot_id} changed rows")
-            beside = ours.get((theirs.partition, theirs.bucket), ())
+            every = ours.get((theirs.partition, theirs.bucket), ())
+            beside = [file for file in every if file.is_marked] if is_compaction else every
             if any(_share(table, file, theirs, snapshot, shares) for file in beside):
                 keys = f"{theirs.min_key} to {theirs.max_key} of bucket {theirs.bucket}"
                 raise _conflict(table, f"snapshot {snapshot_id} changed rows, in keys {keys},")

@@ -27,7 +27,9 @@ from keyfold.stores.snapshot_folder import HINTS, SNAPSHOT_NAME, SnapshotFolder
 
 _LOOKS = 100
 STATEMENT = "keyfold.statement"  # a property: the statement that changed rows, and how many
-EXPIRED = "keyfold.expired"  # a property: what went by its age, which is no change of rows
+# A property: what went by its age. Changes show nothing of it, but of `SHOWN_ROWS`.
+EXPIRED = "keyfold.expired"
+PARTITIONS, ROWS, SHOWN_ROWS = "partitions", "rows", "rows, as deleted"
 # A property: the first of the snapshots up to this one whose times never go back.
 IN_ORDER = "keyfold.in-order-from"
 HIGHEST = "keyfold.highest-sequence"  # a property: no row has a sequence number above it

@@ -16,10 +16,10 @@ from keyfold.options.declared import (
     DEFAULT_BUCKETS,
     DEFAULT_PREFIX,
     INITIAL_PREFIX,
-    KEY_NULLABLE,
     PIPELINES_PREFIX,
 )
 from keyfold.options.names import normalize
+from keyfold.options.unparsed import KEY_NULLABLE
 from keyfold.storage.schema.column_references import spelling_of
 from keyfold.storage.schema.defaults import stored_text
 from keyfold.storage.schema.schemas import StoredSchema

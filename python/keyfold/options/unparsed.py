@@ -1,0 +1,44 @@
+"""Options that are checked, and read only as texts, if at all."""
+
+from typing import Any
+
+from keyfold.options.option import Option
+from keyfold.options.values import boolean, one_of, whole
+
+
+def _fixed(name: str, value: str, doc: str, **traits: Any) -> Option[str]:
+    """An option with one value: a table may name it; every other value is refused."""
+    return Option(name, one_of(value.lower()), value, doc, has_one_value=True, **traits)
+
+
+# fmt: off
+KEY_NULLABLE = Option("primary-key.nullable", boolean, "false",
+    "Whether key columns, all of them, may hold NULL, which is a value of its own.",
+    changes="never")
+TEXTS: tuple[Option[Any], ...] = (
+    KEY_NULLABLE,
+    Option("partition.legacy-name", boolean, "true",
+        "Whether partition directories are spelled as Java prints the stored value.",
+        changes="while empty"),
+    Option("table.auto-partition.num-precreate", whole(0), "2",
+        "Fluss': accepted, and without effect: rows make their partitions."),
+    _fixed("type", "table", "Kind of table.", changes="never", required_to="read or write"),
+    _fixed("file.format", "parquet", "Format of data files.", changes="never",
+        required_to="read or write"),
+    _fixed("manifest.format", "avro", "Format of manifests.", required_to="read or write"),
+    _fixed("manifest.compression", "zstd", "Codec of manifests."),
+    _fixed("metadata.stats-mode", "truncate(16)", "Statistics kept of each column."),
+    _fixed("changelog-file.format", "parquet", "Format of changelog files.", required_to="write"),
+    _fixed("changelog-file.stats-mode", "truncate(16)", "Statistics kept of changelog files."),
+    _fixed("deletion-vectors.enabled", "false", "Mark replaced rows in bitmaps.",
+        required_to="read or write"),
+    _fixed("row-tracking.enabled", "false", "Row ids for append tables.",
+        required_to="read or write"),
+    _fixed("data-evolution.enabled", "false", "Column files for append tables.",
+        required_to="read or write"),
+    _fixed("bucket-function.type", "default", "Hash of the bucket key.", required_to="write"),
+    _fixed("file.suffix.include.compression", "false", "Codec in names of data files."),
+    _fixed("partition.default-name", "__DEFAULT_PARTITION__", "Directory of the NULL partition.",
+        changes="while empty"),
+)
+# fmt: on
