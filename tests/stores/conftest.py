@@ -1,16 +1,16 @@
-"""One S3 server for all tests of this folder."""
+"""One server of each kind of object store for all tests of this folder."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.stores import server
+from tests.stores import kinds
 
 
-@pytest.fixture(scope="session")
-def served() -> Iterator[dict[str, str]]:
+@pytest.fixture(scope="session", params=kinds.KINDS)
+def served(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     """Options of a catalog on the server."""
-    with server.running() as options:
+    with kinds.running(request.param) as options:
         yield options
 
 

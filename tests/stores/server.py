@@ -3,6 +3,11 @@ KEYFOLD_TEST_S3='<endpoint> <access key> <secret key> <bucket>', as versitygw or
 
 moto looks whether a name is taken and creates it in two steps; one request at a time makes its
 If-None-Match what it is in a store. It keeps objects in memory and checks no signatures.
+
+It serves Google's stores too. Google's XML protocol, which the client speaks, is S3's with other
+names of headers and a few other answers (`_as_google`). The emulators of Google's store that there
+are (fake-gcs-server 1.56, gcp-storage-emulator) speak its JSON protocol; of this one they lack
+exclusive creates, uploads in parts and lists of more than one page.
 """
 
 import json
@@ -13,7 +18,7 @@ import threading
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +27,8 @@ ROOT = Path(__file__).parents[2]
 BUCKET = "keyfoldtests"
 COUNTS = "/--counts"  # is asked by tests, not by stores
 SECRET = "a-secret-that-nobody-may-read"
+TOKEN = "a-token-that-nobody-may-read"
+App = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 
 def counted(options: dict[str, str]) -> dict[str, int]:
@@ -29,6 +36,15 @@ def counted(options: dict[str, str]) -> dict[str, int]:
     with urllib.request.urlopen(options["s3.endpoint"] + COUNTS) as answer:
         found: dict[str, int] = json.loads(answer.read())
     return found
+
+
+def google(options: dict[str, str]) -> dict[str, str]:
+    """The options of a catalog for the same server as a store of Google's."""
+    return {
+        "warehouse": options["warehouse"].replace("s3:", "gs:"),
+        "gcs.endpoint": options["s3.endpoint"],
+        "gcs.access-token": TOKEN,
+    }
 
 
 @contextmanager
@@ -40,6 +56,13 @@ def running(delay: float = 0.0) -> Iterator[dict[str, str]]:
     if named:
         yield _options(*named.split())
         return
+    with started(delay) as options:
+        yield options
+
+
+@contextmanager
+def started(delay: float = 0.0) -> Iterator[dict[str, str]]:
+    """The same of moto's server, whatever the environment names."""
     command = [sys.executable, "-m", "tests.stores.server", str(delay)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -86,7 +109,7 @@ def main() -> None:
             return [answer]
         time.sleep(float(sys.argv[1]))
         with lock:
-            answer = list(app(environ, start))
+            answer = list((_as_google(app) if _is_googles(environ) else app)(environ, start))
             kind = environ["REQUEST_METHOD"]
             kind = "LIST" if "list-type" in environ.get("QUERY_STRING", "") else kind
             sent = int(environ.get("CONTENT_LENGTH") or 0)
@@ -97,6 +120,38 @@ def main() -> None:
     server = make_server("127.0.0.1", 0, one_at_a_time, threaded=True, request_handler=Quiet)
     print(f"http://127.0.0.1:{server.server_port}", flush=True)
     server.serve_forever()
+
+
+def _is_googles(environ: dict[str, Any]) -> bool:
+    return str(environ.get("HTTP_AUTHORIZATION", "")).startswith("Bearer ")
+
+
+def _as_google(app: App) -> App:
+    """Google's store of an app that is S3's. It creates exclusively if no generation of a file may
+    be there, and says 404 if a file that is to be removed is not there.
+    """
+
+    def answered(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
+        def begin(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+            return start(status, [(n.replace("x-amz-", "x-goog-"), v) for n, v in headers], *more)
+
+        if environ["HTTP_AUTHORIZATION"] != f"Bearer {TOKEN}":
+            begin("401 Unauthorized", [])
+            return []
+        if environ.pop("HTTP_X_GOOG_IF_GENERATION_MATCH", None) == "0":
+            environ["HTTP_IF_NONE_MATCH"] = "*"
+        ours = [name for name in environ if name.startswith("HTTP_X_GOOG_META_")]
+        environ |= {name.replace("GOOG", "AMZ"): environ[name] for name in ours}
+        if environ["REQUEST_METHOD"] == "DELETE" and not environ.get("QUERY_STRING"):
+            said: list[str] = []
+            look = environ | {"REQUEST_METHOD": "HEAD"}
+            list(app(look, lambda status, *_: said.append(status)))
+            if said[0].startswith("404"):
+                begin(said[0], [])
+                return []
+        return app(environ, begin)
+
+    return answered
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ def upserted(table: Table) -> int:
     return table.scan().to_arrow().num_rows
 
 
+@pytest.mark.parametrize("served", ["s3"], indirect=True)
 def test_forked_processes_are_refused_and_spawned_ones_are_not(options: dict[str, str]) -> None:
     warehouse = options.pop("warehouse")
     table = keyfold.connect(warehouse, **options).create_table("t", {"k": "INT"}, ["k"])

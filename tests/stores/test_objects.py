@@ -7,16 +7,15 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from obstore.exceptions import GenericError
 
 from keyfold.errors import TableError
-from keyfold.stores import objects, settings
-from keyfold.stores.files import UnsettledError
+from keyfold.stores import settings
 from keyfold.stores.objects import ObjectFiles
 from tests.concurrency.processes import CONTEXT
+from tests.stores import kinds
 
 PROCESSES = 6
-NAMES = 60
+NAMES = 30
 
 
 def files_of(options: dict[str, str]) -> ObjectFiles:
@@ -96,56 +95,21 @@ def test_published_once_and_replaced(files: ObjectFiles) -> None:
     assert files.read(path) == b"three"
 
 
-class Deaf:
-    """A client whose puts are carried out or not, and never answered."""
-
-    def __init__(self, client: Any, arrives: bool) -> None:
-        self.client, self.arrives = client, arrives
-
-    def put(self, *args: Any, **more: Any) -> None:
-        if self.arrives:
-            self.client.put(*args, **more)
-        raise GenericError("the connection was closed")
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.client, name)
-
-
-def with_client(files: ObjectFiles, client: Any) -> ObjectFiles:
-    files.__dict__["client"] = client
-    return files
-
-
-def test_a_put_without_an_answer_is_found_again(files: ObjectFiles) -> None:
-    deaf = with_client(files_of_root(files), Deaf(files.client, arrives=True))
-    assert deaf.publish(f"{files.root}/name", b"ours")
-    assert files.read(f"{files.root}/name") == b"ours"
-
-
-def test_a_put_that_never_arrives_is_not_known(
-    files: ObjectFiles, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(objects, "PAUSE", 0.001)
-    deaf = with_client(files_of_root(files), Deaf(files.client, arrives=False))
-    with pytest.raises(UnsettledError, match="it may still arrive"):
-        deaf.publish(f"{files.root}/name", b"ours")
-
-
-def files_of_root(files: ObjectFiles) -> ObjectFiles:
-    return ObjectFiles(files.root, files.options)
-
-
 def test_errors_name_the_place_and_no_credential(options: dict[str, str]) -> None:
-    absent = files_of(options | {"warehouse": "s3://no-such-bucket-of-ours/w"})
-    with pytest.raises(TableError, match="bucket no-such-bucket-of-ours does not exist at http"):
-        absent.publish(f"{absent.root}/name", b"")
-    secret = options["s3.secret-key"]
-    nowhere = files_of(options | {"s3.endpoint": f"http://127.0.0.1:1/{secret}"})
-    with pytest.raises(OSError, match=re.escape(f"reading {nowhere.root}/x failed")) as raised:
-        nowhere.read(f"{nowhere.root}/x")
-    assert secret not in str(raised.value)
-    assert "s3.endpoint" in str(raised.value)
-    assert secret not in repr(nowhere)
+    (bucket,) = (name for name in kinds.BUCKETS if name in options["warehouse"])
+    elsewhere = options["warehouse"].replace(bucket, "no-such-bucket-of-ours", 1)
+    absent = files_of(options | {"warehouse": elsewhere})
+    for ask in (absent.is_folder, lambda path: absent.publish(f"{path}/name", b"")):
+        with pytest.raises(TableError, match=r"bucket no-such-bucket-of-ours.* not exist at http"):
+            ask(absent.root)
+    for secret in kinds.SECRETS:
+        nowhere = files_of(kinds.at(options, f"http://127.0.0.1:1/{secret}"))
+        with pytest.raises(OSError, match=re.escape(f"reading {nowhere.root}/x failed")) as raised:
+            nowhere.read(f"{nowhere.root}/x")
+        assert kinds.endpoint_of(options) in str(raised.value)
+        if secret in options.values():
+            assert secret not in str(raised.value)
+        assert secret not in repr(nowhere)
 
 
 def test_hadoop_names_are_taken_where_paimons_are_silent() -> None:
@@ -162,3 +126,81 @@ def test_hadoop_names_are_taken_where_paimons_are_silent() -> None:
         "secret_access_key": "b",
     }
     assert settings.store_options("/w", given) == {}
+
+
+HOST = "acct.dfs.core.windows.net"
+AZURE = f"abfss://lake@{HOST}/w"
+
+
+@pytest.mark.parametrize(
+    ("place", "given", "expected"),
+    [
+        ("gs://b/w", {"gcs.access-token": "t"}, {"token": "t"}),
+        (
+            "gs://b/w",
+            {
+                "fs.gs.auth.service.account.json.keyfile": "/key",
+                "fs.gs.storage.root.url": "http://there/",
+            },
+            {"service_account": "/key", "endpoint": "http://there"},
+        ),
+        (
+            "gs://b/w",
+            {"google.cloud.auth.service.account.json.keyfile": "/key"},
+            {"service_account": "/key"},
+        ),
+        (AZURE, {}, {"account_name": "acct"}),
+        (
+            AZURE,
+            {"fs.azure.account.key": "any", f"fs.azure.account.key.{HOST}": "its"},
+            {"account_name": "acct", "account_key": "its"},
+        ),
+        (
+            AZURE,
+            {"fs.azure.account.key.other.dfs.core.windows.net": "b"},
+            {"account_name": "acct"},
+        ),
+        (
+            "az://lake/w",
+            {"fs.azure.account.key.acct.blob.core.windows.net": "k"},
+            {"account_name": "acct", "account_key": "k"},
+        ),
+        (
+            "az://lake/w",
+            {"azure.account-name": "acct", "azure.sas-token": "s"},
+            {"account_name": "acct", "sas_token": "s"},
+        ),
+        (
+            AZURE,
+            {"fs.azure.sas.lake.acct.blob.core.windows.net": "s"},
+            {"account_name": "acct", "sas_token": "s"},
+        ),
+        (
+            AZURE,
+            {
+                f"fs.azure.account.auth.type.{HOST}": "OAuth",
+                f"fs.azure.account.key.{HOST}": "unused",
+                f"fs.azure.account.oauth2.client.id.{HOST}": "id",
+                "fs.azure.account.oauth2.client.secret": "hush",
+                "fs.azure.account.oauth2.client.endpoint": "https://login/tenant/oauth2/token",
+            },
+            {
+                "account_name": "acct",
+                "client_id": "id",
+                "client_secret": "hush",
+                "authority_host": "https://login",
+                "tenant_id": "tenant",
+            },
+        ),
+        (
+            "abfs://lake@acct.dfs.core.chinacloudapi.cn/w",
+            {},
+            {"account_name": "acct", "endpoint": "https://acct.blob.core.chinacloudapi.cn"},
+        ),
+    ],
+)
+def test_names_of_settings(
+    place: str, given: dict[str, str], expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
+    assert settings.store_options(place, given) == expected

@@ -33,7 +33,7 @@ def test_a_file_is_no_warehouse(tmp_path: Path, form: str, below: str) -> None:
         open_catalog("lake", {"warehouse": where})
 
 
-@pytest.mark.parametrize("scheme", ["oss", "abfs", "wasb", "cos", "http", "ftp", "dbfs"])
+@pytest.mark.parametrize("scheme", ["oss", "adl", "wasb", "cos", "http", "ftp", "dbfs"])
 def test_stores_that_are_not_supported_are_refused_by_name(scheme: str) -> None:
     with pytest.raises(NotSupportedError, match=f"{scheme}:// are not supported; expected .*s3://"):
         open_catalog("lake", {"warehouse": f"{scheme}://place/lake"})

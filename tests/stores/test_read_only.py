@@ -1,6 +1,5 @@
-"""Stores that are only read: tables written elsewhere are read there, and nothing is written."""
+"""A store that is only read: tables written elsewhere are read there, and nothing is written."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,11 @@ from keyfold.errors import NotSupportedError
 from keyfold.merge.plan import check
 from keyfold.read import reader
 from keyfold.storage.catalogs.namespaces import Namespaces
-from keyfold.storage.catalogs.warehouse import WarehouseCatalog, open_catalog
+from keyfold.storage.catalogs.warehouse import WarehouseCatalog
 from keyfold.storage.table import Table
 from keyfold.stores.files import Files
 from keyfold.stores.hadoop import HadoopFiles
 from keyfold.write.keys.stored_keys import stored_keys
-from tests.concurrency import jobs
 from tests.concurrency.jobs import rows_of
 from tests.read import harness
 from tests.storage import tables
@@ -53,28 +51,6 @@ def is_read_only(catalog: WarehouseCatalog) -> None:
     assert rows_of(table) == {row["k"]: row["v"] for row in ROWS}
 
 
-def test_google_storage(
-    options: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Google's store answers as S3 does; so the server of the tests does for it."""
-    jobs.made(options)
-    jobs.Write(options, ROWS).run().commit()
-    key = tmp_path / "key.json"
-    of_server = {"gcs_base_url": options["s3.endpoint"], "disable_oauth": True}
-    key.write_text(
-        json.dumps(of_server | dict.fromkeys(("client_email", "private_key", "private_key_id"), ""))
-    )
-    monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT", str(key))
-    warehouse = options["warehouse"].replace("s3:", "gs:")
-    lake = open_catalog("lake", {"warehouse": warehouse, "gcs.access-token": "one"}, check)
-    is_read_only(lake)
-    table = lake.load_table(["default"], "t")
-    assert isinstance(table, Table)
-    ids = replace(table, layout=replace(table.layout, options=table.layout.options | IDS))
-    with pytest.raises(NotSupportedError, match="ids of column v need a store that creates"):
-        stored_keys(ids, None, only_new=False)
-
-
 def test_hadoop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of this machine, by pyarrow, are those of a name node."""
     harness.upsert(tables.table(tmp_path), ROWS)
@@ -86,4 +62,10 @@ def test_hadoop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return files
 
     monkeypatch.setattr(reader, "store_of", store_of)
-    is_read_only(WarehouseCatalog("lake", files, Namespaces(files, root), check))
+    lake = WarehouseCatalog("lake", files, Namespaces(files, root), check)
+    is_read_only(lake)
+    table = lake.load_table(["default"], "t")
+    assert isinstance(table, Table)
+    ids = replace(table, layout=replace(table.layout, options=table.layout.options | IDS))
+    with pytest.raises(NotSupportedError, match="ids of column v need a store that creates"):
+        stored_keys(ids, None, only_new=False)

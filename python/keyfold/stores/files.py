@@ -168,7 +168,7 @@ class Files(Protocol):
         return NotSupportedError(
             f"writing below {self.root} is not supported: its file system offers no exclusive "
             f"creation of {path.rsplit('/', 1)[-1]}, so two jobs could both commit; "
-            "use a local or mounted warehouse, or one on S3"
+            "use a local or mounted warehouse, or one on an object store"
         )
 
 

@@ -7,74 +7,33 @@ the client when it first needs it, never before a fork.
 import contextlib
 import io
 import os
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any, TypeVar
 
 import pyarrow as pa
 from obstore import open_writer
 from obstore.exceptions import AlreadyExistsError, BaseError, GenericError
-from obstore.store import GCSStore, S3Store
 
 from keyfold.errors import EnvironmentMismatchError, TableError
 from keyfold.lazy import cached_property
 from keyfold.stores import settings
 from keyfold.stores.files import Entry, Files, Span, UnsettledError, check_size
+from keyfold.stores.kinds import KINDS, PATIENT, QUICK, StoreKind
 
-_MARK = "keyfold-put"  # metadata of an object: the put that made it
+_MARK = "keyfoldput"  # metadata of an object: the put that made it; Azure takes no hyphen in it
 _ATTEMPTS = 4
 PAUSE = 0.2
-_RETRIES: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
+_THROTTLED = re.compile(r"status code: (?:429|503) ")
+_PATIENCE = 7  # waits of a throttled request: a minute, as each is twice the one before
 _REFUSALS = ("PermissionDeniedError", "UnauthenticatedError", "NotSupportedError")
-_OF_FILES = ("reading", "looking for")  # a file is missing then, else the bucket
+_OF_FILES = ("reading", "looking for", "removing")  # a file is missing then, else the bucket
 _PART, _PARTS = 8 << 20, 4  # bytes of a request that writes, and requests at once
 _BUFFER = 1 << 20  # bytes for one call of the client, which costs as much as a page
 Answer = TypeVar("Answer")
-
-
-@dataclass(frozen=True)
-class StoreKind:
-    """A kind of object store: the function that makes its client from a bucket and settings,
-    whether a file can be created exclusively, and the advice if the store refuses.
-    """
-
-    client: Callable[[str, Mapping[str, str]], Any]
-    is_writable: bool
-    advice: str
-
-
-def _s3(bucket: str, options: Mapping[str, str]) -> S3Store:
-    plain: Any = {"allow_http": options.get("endpoint", "").startswith("http://")}
-    given: Any = dict(options)
-    return S3Store(bucket, config=given, client_options=plain, retry_config=_RETRIES)
-
-
-def _google(bucket: str, options: Mapping[str, str]) -> GCSStore:
-    token: Any = {"token": options.get("token"), "expires_at": None}
-    login = (lambda: token) if "token" in options else None
-    return GCSStore(bucket, credential_provider=login, retry_config=_RETRIES)
-
-
-KINDS = {
-    **dict.fromkeys(
-        settings.S3,
-        StoreKind(
-            _s3,
-            is_writable=True,
-            advice="look at s3.endpoint, s3.region, s3.access-key and s3.secret-key of the catalog "
-            "(or spark.hadoop.fs.s3a.*)",
-        ),
-    ),
-    settings.GOOGLE: StoreKind(
-        _google,
-        is_writable=False,
-        advice="is there a network, and does GOOGLE_APPLICATION_CREDENTIALS name a key that may "
-        "read it?",
-    ),
-}
 
 
 class ClientUse:
@@ -116,13 +75,20 @@ class ObjectFiles(Files):
 
     @property
     def is_writable(self) -> bool:
-        return self._kind.is_writable
+        return True
 
     @cached_property
     def client(self) -> Any:
         """obstore's client of the bucket."""
+        return self._client(QUICK)
+
+    @cached_property
+    def _uploads(self) -> Any:
+        return self._client(PATIENT)
+
+    def _client(self, retries: Any) -> Any:
         PROCESS.has_clients = True
-        return self._kind.client(settings.bucket_of(self.root), self.options)
+        return self._kind.client(settings.bucket_of(self.root), self.options, retries)
 
     # ---- reading ----
 
@@ -136,6 +102,11 @@ class ObjectFiles(Files):
 
     def tail(self, path: str, most: int) -> tuple[pa.Buffer, int]:
         def content(key: str) -> tuple[pa.Buffer, int]:
+            if not self._kind.knows_ends:
+                size = self.client.head(key)["size"]
+                start = max(size - most, 0)
+                found = self.client.get_range(key, start=start, end=size) if size else b""
+                return pa.py_buffer(found), size
             try:
                 found = self.client.get(key, options={"range": {"suffix": most}})
             except GenericError:  # an empty file has no range
@@ -190,7 +161,7 @@ class ObjectFiles(Files):
 
     def create(self, path: str) -> pa.NativeFile:
         def begun(key: str) -> Any:
-            return open_writer(self.client, key, buffer_size=_PART, max_concurrency=_PARTS)
+            return open_writer(self._uploads, key, buffer_size=_PART, max_concurrency=_PARTS)
 
         file = _Written(self, path, self._asked("writing", path, begun))
         return pa.BufferedOutputStream(pa.PythonFile(file, mode="w"), _BUFFER)
@@ -215,8 +186,6 @@ class ObjectFiles(Files):
         too), so the file it then finds may be its own. A put's id (`_MARK`) decides that: contents
         may be equal, as those of two schemas made in one millisecond are.
         """
-        if not self.is_writable:
-            raise self.refused(path)
         lost: BaseError | None = None
         mark = uuid.uuid4().hex
         ours: Any = {_MARK: mark}
@@ -225,7 +194,11 @@ class ObjectFiles(Files):
             if attempt:
                 time.sleep(PAUSE * 2**attempt)
             try:
-                self.client.put(key, data, attributes=ours, mode="create", use_multipart=False)
+                _patiently(
+                    lambda: self.client.put(
+                        key, data, attributes=ours, mode="create", use_multipart=False
+                    )
+                )
             except AlreadyExistsError:
                 return self._mark(path) == mark
             except FileNotFoundError:
@@ -234,6 +207,8 @@ class ObjectFiles(Files):
                 if lost is None and type(error).__name__ in _REFUSALS:
                     raise self.failed("publishing", path, error) from None
                 lost = error
+                if _THROTTLED.search(str(error)):
+                    break
             else:
                 return True
         assert lost is not None
@@ -248,8 +223,11 @@ class ObjectFiles(Files):
         return None
 
     def remove(self, path: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            self._asked("removing", path, lambda key: self.client.delete(key))
+        def gone(key: str) -> None:
+            with contextlib.suppress(FileNotFoundError):  # what most stores say of a missing file
+                self.client.delete(key)
+
+        self._asked("removing", path, gone)
 
     def make_folder(self, path: str) -> None:
         """Does nothing: a folder is there once something is in it."""
@@ -268,7 +246,12 @@ class ObjectFiles(Files):
                 self.client.delete(found)
             return bool(found)
 
-        return self._asked("removing", path, gone)
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._asked("removing", path, gone)
+            except FileNotFoundError:  # another job removes them too, and stores stop at the first
+                continue
+        raise OSError(f"removing {path} failed: its files come and go; run it again")
 
     # ---- the client ----
 
@@ -288,22 +271,22 @@ class ObjectFiles(Files):
     def _asked(self, doing: str, path: str, ask: Callable[[str], Answer]) -> Answer:
         """The store's answer. Raises OSError, without any credential, if the request fails."""
         PROCESS.check(self.root)
-        if doing in ("writing", "removing") and not self.is_writable:
-            raise self.refused(path)
         try:
-            return ask(settings.key_of(path))
+            return _patiently(lambda: ask(settings.key_of(path)))
         except FileNotFoundError:
             if doing in _OF_FILES:
                 raise FileNotFoundError(path) from None
             raise self._no_bucket() from None
         except BaseError as error:
+            if doing == "listing" and "status code: 404 " in str(error):
+                raise self._no_bucket() from None
             raise self.failed(doing, path, error) from None
 
     def _no_bucket(self) -> TableError:
-        where = self.options.get("endpoint", "AWS")
+        where = self.options.get("endpoint", self._kind.place)
         return TableError(
             f"bucket {settings.bucket_of(self.root)} does not exist at {where}: make it, or name "
-            "another warehouse or s3.endpoint"
+            f"another warehouse or {self._kind.endpoint}"
         )
 
     def failed(self, doing: str, path: str, error: BaseError) -> OSError:
@@ -342,6 +325,20 @@ class _Written(io.RawIOBase):
 
     def writable(self) -> bool:
         return True
+
+
+def _patiently(ask: Callable[[], Answer]) -> Answer:
+    """The answer of a store. If it has too many requests, it is asked again, more and more seldom:
+    the client gives up after two seconds, and its errors don't say how long the store asks for.
+    """
+    for wait in range(_PATIENCE):
+        try:
+            return ask()
+        except BaseError as error:
+            if not _THROTTLED.search(str(error)):
+                raise
+        time.sleep(PAUSE * 2 ** (wait + 1))
+    return ask()
 
 
 def _modified(meta: Any) -> int:

@@ -10,11 +10,13 @@ from keyfold.errors import EnvironmentMismatchError, NotSupportedError, TableErr
 from keyfold.stores import settings
 from keyfold.stores.files import Files
 from keyfold.stores.hadoop import HadoopFiles
+from keyfold.stores.kinds import KINDS
 from keyfold.stores.local import LocalFiles, local_path
-from keyfold.stores.objects import KINDS, ObjectFiles
+from keyfold.stores.objects import ObjectFiles
 
-# Stores that are only read, each with advice if it does not answer.
-READ_ONLY = {scheme: kind.advice for scheme, kind in KINDS.items() if not kind.is_writable} | {
+# Stores that are asked before they are used, as their clients look long for a login or a library,
+# each with advice if it does not answer.
+_ASKED_FIRST = {scheme: kind.advice for scheme, kind in KINDS.items() if kind.is_slow_to_fail} | {
     settings.HADOOP: "are HADOOP_HOME and CLASSPATH set for the driver and the executors, and is "
     "the name node there?"
 }
@@ -32,15 +34,14 @@ def open_files(location: str, options: Mapping[str, str]) -> tuple[Files, str]:
         return LocalFiles(), str(path)
     root = location.rstrip("/")
     given = settings.store_options(location, options)
-    if urlsplit(root).scheme in (*settings.S3, *READ_ONLY):
-        files = store_of(root, given)
-        if not files.is_writable:
+    scheme = urlsplit(root).scheme
+    if scheme in (*KINDS, settings.HADOOP):
+        if scheme in _ASKED_FIRST:
             _reach(root, frozenset(given.items()))
-        return files, root
+        return store_of(root, given), root
     raise NotSupportedError(
-        f"{root}: stores of {urlsplit(root).scheme}:// are not supported; expected a local or "
-        "mounted folder, s3:// or s3a://, and for reading "
-        f"{', '.join(f'{name}://' for name in READ_ONLY)}"
+        f"{root}: stores of {scheme}:// are not supported; expected a local or mounted folder, "
+        f"{', '.join(f'{name}://' for name in KINDS)}, and for reading {settings.HADOOP}://"
     )
 
 
@@ -69,12 +70,16 @@ def _check_folder(path: Path) -> None:
 
 @lru_cache(maxsize=16)
 def _reach(root: str, options: frozenset[tuple[str, str]]) -> None:
-    """Raises EnvironmentMismatchError if the store has never answered and does not answer now."""
+    """Raises EnvironmentMismatchError if the store has never answered and does not answer now,
+    TableError if it has no such bucket.
+    """
     try:
         _answered(lambda: store_of(root, dict(options)).is_folder(root))
+    except TableError:
+        raise
     except Exception as error:  # each client has errors of its own
         first = f"{error}".partition("\n")[0]  # the rest lists the places searched for a library
-        advice = READ_ONLY[urlsplit(root).scheme]
+        advice = _ASKED_FIRST[urlsplit(root).scheme]
         raise EnvironmentMismatchError(
             f"{root} can't be reached ({type(error).__name__}: {first.removesuffix(advice)}): "
             f"{advice}"

@@ -8,7 +8,9 @@ that no schema file holds them.
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-S3, GOOGLE, HADOOP = ("s3", "s3a", "s3n"), "gs", "hdfs"
+from keyfold.stores.azure_accounts import of_account
+
+S3, GOOGLE, AZURE, HADOOP = ("s3", "s3a", "s3n"), "gs", ("abfss", "abfs", "az"), "hdfs"
 _HIDDEN = "***"
 # The options that may give each setting of a client; the first that is given counts.
 _S3 = {
@@ -21,16 +23,37 @@ _S3 = {
     "fs.s3a.secret.key",
     "session_token": "s3.session.token s3a.session.token fs.s3.securityToken fs.s3a.session.token",
 }
-_GOOGLE = {"token": "gcs.access-token"}
+_GOOGLE = {
+    "endpoint": "gcs.endpoint fs.gs.storage.root.url",
+    "token": "gcs.access-token",
+    "service_account": "fs.gs.auth.service.account.json.keyfile "
+    "google.cloud.auth.service.account.json.keyfile",
+}
+_AZURE = {
+    "endpoint": "azure.endpoint",
+    "account_name": "azure.account-name",
+    "account_key": "azure.account-key fs.azure.account.key",
+    "sas_token": "azure.sas-token fs.azure.sas.fixed.token",
+    "token": "azure.access-token",
+    "client_id": "fs.azure.account.oauth2.client.id",
+    "client_secret": "fs.azure.account.oauth2.client.secret",
+    "tenant_id": "fs.azure.account.oauth2.msi.tenant",
+    "authority_host": "fs.azure.account.oauth2.msi.authority",
+    "federated_token_file": "fs.azure.account.oauth2.token.file",
+}
 _HADOOP = {
     "principal": "security.kerberos.login.principal security.principal",
     "keytab": "security.kerberos.login.keytab security.keytab",
 }
-_NAMES = {**dict.fromkeys(S3, _S3), GOOGLE: _GOOGLE, HADOOP: _HADOOP}
-_SECRET = ("secret_access_key", "session_token", "access_key_id", "token")
+_NAMES = dict.fromkeys(S3, _S3) | dict.fromkeys(AZURE, _AZURE)
+_NAMES |= {GOOGLE: _GOOGLE, HADOOP: _HADOOP}
+_SECRET = (
+    *("secret_access_key", "session_token", "access_key_id", "token"),
+    *("account_key", "sas_token", "client_secret"),
+)
 # Hadoop's other client settings mean nothing here, and may be given beside these.
 NAMES = tuple(
-    n for kind in (_S3, _GOOGLE, _HADOOP) for names in kind.values() for n in names.split()
+    n for kind in (_S3, _GOOGLE, _AZURE, _HADOOP) for names in kind.values() for n in names.split()
 )
 
 
@@ -47,13 +70,18 @@ def store_options(location: str, options: Mapping[str, str]) -> dict[str, str]:
     """The options of a catalog that a client of the store at `location` needs, under the client's
     names; empty if it is a local folder. Empty values count as not given.
     """
-    kind = _NAMES.get(urlsplit(location).scheme, {})
+    place = urlsplit(location)
+    kind = _NAMES.get(place.scheme, {})
+    if place.scheme in AZURE:
+        options = of_account(place.netloc, options)
     given = {
         setting: next((options[name] for name in names.split() if options.get(name)), "")
         for setting, names in kind.items()
     }
     if "://" not in given.get("endpoint", "://"):
         given["endpoint"] = f"https://{given['endpoint']}" if given["endpoint"] else ""
+    if "endpoint" in given:
+        given["endpoint"] = given["endpoint"].rstrip("/")
     return {setting: value for setting, value in given.items() if value}
 
 

@@ -46,7 +46,10 @@ _lock = threading.Lock()
 _ALWAYS = ("warehouse", "type", "metastore", "uri")
 _REST = ("token", "prefix")
 # Settings that begin with these go to the client of a store, or of a REST server, unchanged.
-_OF_STORES = ("fs.", "s3.", "s3a.", "gcs.", "gs.", "hdfs.", "hadoop.", "dfs.", "security.")
+_OF_STORES = (
+    *("fs.", "s3.", "s3a.", "gcs.", "gs.", "google.", "azure."),
+    *("hdfs.", "hadoop.", "dfs.", "security."),
+)
 _OF_SERVERS = ("token.", "data-token.", "dlf.", "header.", "http.", "http-client.", "io-cache.")
 _ALIKE = 0.92  # as `s3.acces-key`, not as `fs.oss.endpoint`
 
@@ -319,7 +322,7 @@ class WarehouseCatalog:
             raise NotSupportedError(
                 f"catalog {self.name}: {self.namespaces.warehouse} can only be read: its file "
                 "system offers no exclusive creation of files; use a local or mounted warehouse or "
-                "one on S3"
+                "one on an object store"
             )
 
 

@@ -84,7 +84,7 @@ def _begin(table: Table) -> None:
         raise NotSupportedError(
             f"table {table.layout.name}, option {OPTION}: ids of column {ranges.column} need a "
             f"store that creates a file exclusively, so that no number is given twice; the one of "
-            f"{table.layout.location} does not: use a local or mounted warehouse, or one on S3"
+            f"{table.layout.location} does not: use a local or mounted warehouse or an object store"
         )
     if not ranges.has_begun:
         ranges.begin(_greatest(table, ranges.column))

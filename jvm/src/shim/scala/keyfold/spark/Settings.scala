@@ -6,8 +6,7 @@ import org.apache.spark.sql.SparkSession
 
 /** Both sides: the value of a `spark.*` setting where this code runs. */
 object Settings {
-  private val HadoopS3 = Seq("endpoint", "endpoint.region", "access.key", "secret.key", "session.token")
-    .map(name => s"fs.s3a.$name")
+  private val HadoopStore = """spark\.hadoop\.((?:fs\.s3a|fs\.gs|fs\.azure|google\.cloud\.auth)\..+)""".r
   private val Own = "spark.keyfold."
   private val Registered = "spark.keyfold.registered."
   private val LeafParallelism = "spark.sql.leafNodeDefaultParallelism"
@@ -81,8 +80,9 @@ object Settings {
     Map("modules" -> get("spark.keyfold.modules"), "registered" -> registered.toMap, "writes" -> ofWrites)
   }
 
-  /** Driver side: the settings of Hadoop's S3 file system, which count where a catalog's own options are silent. */
-  def objectStore: Map[String, String] = HadoopS3.flatMap(name => get(s"spark.hadoop.$name").map(name -> _)).toMap
+  /** Driver side: the settings of Hadoop's object stores, which count where a catalog's own options are silent. */
+  def objectStore: Map[String, String] = session.toSeq.flatMap(_.conf.getAll)
+    .collect { case (HadoopStore(name), value) => name -> value }.toMap
 
   private def session: Option[SparkSession] = SparkSession.getActiveSession.orElse(SparkSession.getDefaultSession)
 

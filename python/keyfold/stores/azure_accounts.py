@@ -1,0 +1,60 @@
+"""Storage accounts of Azure: which one holds a container, and the settings that are for it.
+
+Hadoop's settings may end with the address of the account that they are for, as in
+`fs.azure.account.key.<account>.dfs.core.windows.net`. They go before those that are for any.
+"""
+
+import os
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+_PUBLIC = ".core.windows.net"
+_KEY, _OAUTH, _SAS = "fs.azure.account.key", "fs.azure.account.oauth2.", "fs.azure.sas."
+_TYPE = "fs.azure.account.auth.type"
+_LOGINS = {"sharedkey": _KEY, "oauth": _OAUTH, "sas": _SAS}
+_TENANT, _AUTHORITY = f"{_OAUTH}msi.tenant", f"{_OAUTH}msi.authority"
+_TOKENS = f"{_OAUTH}client.endpoint"  # https://<authority>/<tenant>/oauth2/token
+
+
+def container_of(bucket: str) -> str:
+    """The container in `container@account.dfs.core.windows.net`, or in a bucket without account."""
+    return bucket.partition("@")[0]
+
+
+def of_account(bucket: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options for the account of a bucket, under the names that options for any account have;
+    its name, and its endpoint unless it is in the public cloud, are among them.
+    """
+    container, _, host = bucket.partition("@")
+    name = host.partition(".")[0] or _named(options)
+    if not name:
+        return dict(options)
+    host = host or f"{name}.dfs{_PUBLIC}"
+    found = dict(options)
+    for end in {host, host.replace(".blob.", ".dfs.", 1), host.replace(".dfs.", ".blob.", 1)}:
+        of_it = {n.removesuffix(f".{end}"): v for n, v in options.items() if n.endswith(f".{end}")}
+        if f"{_SAS}{container}" in of_it:
+            of_it[f"{_SAS}fixed.token"] = of_it[f"{_SAS}{container}"]
+        found |= of_it
+    found["azure.account-name"] = name
+    if not host.endswith(_PUBLIC) and not found.get("azure.endpoint"):
+        found["azure.endpoint"] = f"https://{host.replace('.dfs.', '.blob.', 1)}"
+    if found.get(_TOKENS):
+        place = urlsplit(found[_TOKENS])
+        found[_AUTHORITY] = f"{place.scheme}://{place.netloc}"
+        found[_TENANT] = place.path.strip("/").partition("/")[0]
+    return _of_type(found)
+
+
+def _named(options: Mapping[str, str]) -> str:
+    """The account that the catalog or the environment names, or that the only key is for."""
+    name = options.get("azure.account-name") or os.environ.get("AZURE_STORAGE_ACCOUNT_NAME")
+    keyed = {n.split(".")[4] for n in options if n.startswith(f"{_KEY}.")}
+    return name or (keyed.pop() if len(keyed) == 1 else "")
+
+
+def _of_type(options: dict[str, str]) -> dict[str, str]:
+    """Without the logins of another type than the one that Hadoop is told to use."""
+    chosen = _LOGINS.get(options.get(_TYPE, "").lower())
+    others = tuple(login for login in _LOGINS.values() if chosen and login != chosen)
+    return {n: v for n, v in options.items() if not n.startswith(others)} if others else options

@@ -1,0 +1,81 @@
+"""Microsoft's emulator of Azure's blob storage, in memory, and what tests ask it to sign."""
+
+import base64
+import hashlib
+import hmac
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email.utils import formatdate
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / "build/azurite/node_modules/azurite/dist/src/blob/main.js"
+ACCOUNT, CONTAINER = "keyfoldaccount", "keyfoldtests"
+KEY = base64.b64encode(b"a key that nobody may read").decode()
+VERSION = "2023-11-03"
+DEADLINE = 60
+
+
+@contextmanager
+def running() -> Iterator[str]:
+    """The endpoint of an account with a container."""
+    assert PROGRAM.exists(), f"{PROGRAM} is missing: make build/azurite/.installed"
+    node = shutil.which("node") or str(Path(sys.executable).with_name("node"))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [node, str(PROGRAM), "--blobPort", f"{port}", "--inMemoryPersistence"]
+    command += ["--silent", "--skipApiVersionCheck", "--disableTelemetry"]
+    accounts = {"AZURITE_ACCOUNTS": f"{ACCOUNT}:{KEY}"}
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, env=os.environ | accounts, stdout=quiet) as server:
+        try:
+            endpoint = f"http://127.0.0.1:{port}/{ACCOUNT}"
+            _make_container(endpoint, server)
+            yield endpoint
+        finally:
+            server.kill()
+
+
+def _make_container(endpoint: str, server: subprocess.Popen[bytes]) -> None:
+    since = time.monotonic()
+    while True:
+        date = formatdate(usegmt=True)
+        resource = f"/{ACCOUNT}/{ACCOUNT}/{CONTAINER}\nrestype:container"
+        lines = ["PUT", *[""] * 11, f"x-ms-date:{date}", f"x-ms-version:{VERSION}", resource]
+        headers = {"x-ms-date": date, "x-ms-version": VERSION}
+        headers["Authorization"] = f"SharedKey {ACCOUNT}:{_signature(lines)}"
+        asked = urllib.request.Request(
+            f"{endpoint}/{CONTAINER}?restype=container", method="PUT", headers=headers
+        )
+        try:
+            urllib.request.urlopen(asked).close()
+        except urllib.error.HTTPError:
+            raise
+        except OSError:
+            assert server.poll() is None, "azurite ended"
+            assert time.monotonic() < since + DEADLINE, "azurite does not answer"
+            time.sleep(0.05)
+        else:
+            return
+
+
+def sas_token() -> str:
+    """A shared access signature for everything in the container, as a query."""
+    given = {"sp": "rwdlac", "se": "2100-01-01T00:00:00Z", "sv": VERSION, "sr": "c"}
+    place = f"/blob/{ACCOUNT}/{CONTAINER}"
+    lines = [given["sp"], "", given["se"], place, "", "", "", VERSION, "c", *[""] * 7]
+    return urllib.parse.urlencode(given | {"sig": _signature(lines)})
+
+
+def _signature(lines: list[str]) -> str:
+    found = hmac.new(base64.b64decode(KEY), "\n".join(lines).encode(), hashlib.sha256)
+    return base64.b64encode(found.digest()).decode()
