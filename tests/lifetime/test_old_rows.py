@@ -168,6 +168,76 @@ def test_changes_show_nothing_of_it_unless_asked(
     assert (("delete", 2, old, 1) in net) == is_shown
 
 
+@pytest.mark.parametrize("producer", ["none", "input", "lookup", "full-compaction"])
+@pytest.mark.parametrize("is_shown", [False, True])
+def test_what_a_reader_of_changes_has(
+    tmp_path: Path, producer: str, is_shown: bool, seed: int
+) -> None:
+    """By random histories: the rows of the table if it asks for their changes, else those of a
+    table whose rows never go.
+    """
+    random = Random(seed)
+    options = {
+        "changelog_producer": producer,
+        "keyfold__record_level__expiration_changes": str(is_shown).lower(),
+        "write_only": "true",
+        "num_sorted_run__compaction_trigger": "3",
+        "compaction__max_size_amplification_percent": "100000",
+    }
+    table = made(tmp_path / "goes", **options)
+    stays = made(tmp_path / "stays", **options, record_level__expire_time="9999 d")
+    took = 0
+    for turn in range(16):
+        count = 900 if turn == 0 else random.randrange(1, 9)
+        found = [
+            (k, random.choice([NOW, NOW - 2 * DAY]), random.getrandbits(31))
+            for k in random.sample(range(1000), count)
+        ]
+        for one in (table, stays):
+            put(one, *found)
+            if is_shown and turn % 3 == 2:
+                one.delete([{"k": k} for k, *_ in found[:2]])
+        if random.random() < 0.6:
+            before = rows(table)
+            table.compact("minor" if random.random() < 0.7 else "full")
+            took += len(before - rows(table))
+    table.compact()
+    assert took > 100
+    state = {}
+    for row in table.changes().to_pylist():
+        state.pop(row["k"], None)
+        if row["_change_type"] in ("insert", "update_postimage"):
+            state[row["k"]] = (row["k"], row["at"], row["v"])
+    assert set(state.values()) == rows(table if is_shown else stays)
+
+
+def test_rows_that_go_beside_parts_of_rows(tmp_path: Path) -> None:
+    """One task takes rows of which nothing is below, and others of which something stays there."""
+    table = made(
+        tmp_path,
+        {"k": "INT", "at": "INT", "v": "STRING"},
+        changelog_producer="lookup",
+        write_only="true",
+        num_sorted_run__compaction_trigger="2",
+    )
+    random = Random(1)
+    below = [(k, NOW, random.randbytes(2000).hex()) for k in range(100, 140)]
+    put(table, *below)
+    table.compact()
+    told = table.snapshot or 0
+    new = [(k, NOW - 2 * DAY, "old") for k in range(5)], [(k, NOW, "new") for k in range(110, 120)]
+    for found in new:
+        put(table, *found)
+    table.compact("minor")
+    assert table.scan().count() == 40
+    replaced = [("update_preimage", *row) for row in below[10:20]]
+    assert set(shown(table, told)) == {
+        *(("insert", *row) for row in new[0]),
+        *(("update_postimage", *row) for row in new[1]),
+        *replaced,
+    }
+
+
 def test_rows_that_are_told_already_are_deleted_when_asked(tmp_path: Path) -> None:
     """Nothing new is in their file, whose changes were written long ago."""
     for producer in ("lookup", "full-compaction"):
@@ -285,6 +355,12 @@ def test_options(tmp_path: Path) -> None:
     assert "one of INT, BIGINT, or TIMESTAMP, but field type is STRING" in said
     said = refused(lambda: made(tmp_path, record_level__time_field_type="millis-long"))
     assert "millis-long is for a column of type BIGINT, but at is INT" in said
+    both = {
+        "keyfold__record_level__expiration_changes": "true",
+        "changelog_producer__row_deduplicate": "false",
+        "changelog_producer": "lookup",
+    }
+    assert "is not possible with" in refused(lambda: made(tmp_path, **both))
     table = made(tmp_path)
     put(table, (1, NOW - 2 * DAY, 1), (2, NOW, 1))
     table.alter(options={"record-level.expire-time": None})

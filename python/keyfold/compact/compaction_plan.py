@@ -337,7 +337,8 @@ def _tasks(
 def _changelog_input(options: TableOptions, one: _Chosen, group: Group) -> ChangelogInput | None:
     """The input of a group's changelog; None if its result is below the level whose changes are
     written, or if all of them were written before. Only the keys of new rows are looked up if
-    these are few, or if an update to equal values is a change, as other keys have none.
+    these are few, or if an update to equal values is a change, as other keys have none: but for
+    rows that go for their age, if that is a change.
     """
     least = changelog_level(options)
     new = [file for file in group.files if file.level < least]
@@ -346,7 +347,8 @@ def _changelog_input(options: TableOptions, one: _Chosen, group: Group) -> Chang
     stays = _staying(one, group)
     before = [file for file in group.files if file.level >= least] + stays
     is_sparse = _FEW * sum(f.rows for f in new) < sum(f.rows for f in before)
-    by_key = is_sparse or not options.changelog_deduplicates
+    others_change = options.row_seconds is not None and options.row_changes
+    by_key = (is_sparse and not others_change) or not options.changelog_deduplicates
     return ChangelogInput(
         sections_of_runs(before),
         runs(stays) if stays else (),

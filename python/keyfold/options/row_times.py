@@ -19,7 +19,7 @@ _UNITS = {
 
 def check_row_times(layout: TableLayout, options: TableOptions) -> None:
     """Raises TableError, in Paimon's words, if rows are to go by their age and no column of the
-    table says it.
+    table says it; also if changelogs would have to show it that hold what was written again.
     """
     if options.row_seconds is None:
         return
@@ -46,4 +46,9 @@ def check_row_times(layout: TableLayout, options: TableOptions) -> None:
         raise TableError(
             f"option {TableOptions.row_time_unit.name} of table {table}: {unit} is for a column of "
             f"type {' or '.join(_UNITS[unit])}, but {name} is {logical.describe(kind)}"
+        )
+    if options.row_changes and not options.changelog_deduplicates:
+        raise TableError(
+            f"table {table}: {TableOptions.row_changes.name} = true is not possible with "
+            f"{TableOptions.changelog_deduplicates.name} = false: set one of them"
         )
