@@ -11,18 +11,22 @@ ON_NEWEST := $(addprefix integration/, conformance/test_documents.py lookups/tes
   statements/test_named_columns.py statements/test_error_classes.py rows/test_rows.py \
   history/test_time_travel.py::test_versions_and_times_in_names changes/test_changes_from.py \
   streams/test_sink.py planning/test_by_bucket.py pipelines)
+# pyspark comes as source, of which pip makes a wheel: one of 450 MB that it need not compress.
+UNPACKED := DIST_EXTRA_CONFIG=$(CURDIR)/.ci/wheel.cfg
 SHIM := $(shell find jvm -type f) gradle.properties build.gradle
 
 # Hundreds of processes of Python start in the tests: none compiles its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-year test test-python test-spark test-newest lint jar wheel docs bench bench-smoke bench-kernels lock clean
+.PHONY: help setup environments demo demo-year test test-python test-spark test-newest lint jar wheel docs bench bench-smoke bench-kernels lock clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 setup: .venv/.warm jar  ## Debian packages, .venv, the jar, the package, its kernels
+
+environments: setup build/readers/.installed build/spark/.installed build/spark.jsa  ## all that tests need
 
 demo: setup  ## fold three months of real flights and check every answer with plain Spark
 	$(BIN)/python -m integration.demo --months 3
@@ -97,7 +101,7 @@ build/docs-tools/.installed: site/requirements.lock
 	@touch $@
 
 # What tests and benchmarks compare with: other pins than ours.
-build/readers/.installed: requirements-readers.lock | .venv/.packages
+build/readers/.installed: requirements-readers.lock | build/.debian
 	test -x build/readers/bin/python || $(PYTHON) -m venv build/readers
 	build/readers/bin/pip install --quiet --requirement requirements-readers.lock
 	@touch $@
@@ -111,9 +115,9 @@ build/azurite/.installed: tests/stores/package.json | .venv/.packages
 
 # The newest Spark that the jar runs on, over the packages of .venv, which has the oldest: the jar is
 # compiled against that, and so set-up needs one Spark.
-build/spark/.installed: requirements-spark.lock | .venv/.installed
+build/spark/.installed: requirements-spark.lock | build/.debian
 	$(PYTHON) -m venv --clear build/spark
-	build/spark/bin/pip install --quiet --no-deps --requirement requirements-spark.lock
+	$(UNPACKED) build/spark/bin/pip install --quiet --no-deps --requirement requirements-spark.lock
 	build/spark/bin/pip uninstall --quiet --yes setuptools && ln -s $(CURDIR)/$(BIN)/keyfold build/spark/bin
 	build/spark/bin/python -c 'import pathlib, sysconfig; place = sysconfig.get_path("purelib"); \
 	  rest = place.replace(f"{pathlib.Path.cwd()}/build/spark/", f"{pathlib.Path.cwd()}/.venv/"); \
@@ -134,14 +138,17 @@ build/engines/.installed: requirements-engines.lock
 	@touch $@
 
 # Spark's classes, mapped by the JVMs of tests in place of reading and checking them.
-build/spark.jsa: requirements-dev.lock integration/class_archive.py
+build/spark.jsa: requirements-dev.lock integration/class_archive.py | .venv/.warm
 	$(BIN)/python -m integration.class_archive
 
-.venv/.packages: requirements-dev.lock
+build/.debian: .ci/packages
 	@.ci/packages $(PYTHON)
+	@mkdir -p build && touch $@
+
+.venv/.packages: requirements-dev.lock | build/.debian
 	@echo "keyfold: Spark, Arrow, numba and the tools of tests into .venv (1.8 GB, a minute)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/pip install --quiet --requirement requirements-dev.lock
+	@$(UNPACKED) $(BIN)/pip install --quiet --requirement requirements-dev.lock
 	@touch $@
 
 # After the jar, which pip would compile too if it were not there.
