@@ -52,7 +52,6 @@ READ_ONLY = (
 )
 REFUSED = (
     {"bucket": "-2"},
-    {"deletion-vectors.enabled": "true"},
     {"file.format": "orc"},
     {"file.format": "avro"},
     {"manifest.format": "orc"},

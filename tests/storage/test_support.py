@@ -1,11 +1,9 @@
 """Tables of other engines: what we can't honour is refused by option name."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import fastavro
 import pytest
 
 from keyfold.errors import NotSupportedError
@@ -15,7 +13,7 @@ from keyfold.storage.support import check_files, check_readable, check_writable
 from keyfold.wire.layout import TableLayout
 from tests.option_names import option_name, option_names
 from tests.storage import tables
-from tests.storage.tables import new_table
+from tests.storage.crafted import Metadata
 
 
 def changed(folder: Path, **options: str) -> TableLayout:
@@ -27,7 +25,6 @@ def changed(folder: Path, **options: str) -> TableLayout:
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("deletion_vectors__enabled", "true"),
         ("bucket", "-2"),
         ("file__format", "orc"),
         ("manifest__format", "orc"),
@@ -52,6 +49,8 @@ def test_unreadable(tmp_path: Path, option: str, value: str) -> None:
         ("bucket_function__type", "mod"),
         ("data_file__external_paths", "s3://x"),
         ("metadata__iceberg__storage", "table-location"),
+        ("deletion_vectors__enabled", "true"),
+        ("index_file_in_data_file_dir", "true"),
     ],
 )
 def test_readable_but_not_writable(tmp_path: Path, option: str, value: str) -> None:
@@ -101,25 +100,9 @@ def test_files_decide(tmp_path: Path, part: str, value: str, message: str) -> No
     tables.reload(found).check_readable()
 
 
-@pytest.mark.parametrize(("kind", "option"), [("DELETION_VECTORS", None), ("HASH", "false")])
-def test_indexes_say_whether_rows_are_deleted_by_bitmaps(
-    tmp_path: Path, kind: str, option: str | None
-) -> None:
-    """An option that was on may be off, or gone, and the bitmaps be there."""
-    options = {} if option is None else {"deletion_vectors__enabled": option}
-    found = tables.table(tmp_path, new_table(**options))
+def test_indexes_of_keys_are_no_concern_of_readers(tmp_path: Path) -> None:
+    found = tables.table(tmp_path)
     commit.append(found, tables.spec(found), [tables.message(found)])
-    fields = [{"name": name, "type": "string"} for name in ("_INDEX_TYPE", "_FILE_NAME")]
-    schema: Any = {"type": "record", "name": "entry", "fields": fields}
-    with Path(found.manifests.path("index-manifest-1")).open("wb") as file:
-        entries = [{"_INDEX_TYPE": each, "_FILE_NAME": f"index-{each}"} for each in ("HASH", kind)]
-        fastavro.writer(file, schema, entries)
-    path = Path(found.snapshots.path(1))
-    stored = json.loads(path.read_text())
-    path.write_text(json.dumps({**stored, "indexManifest": "index-manifest-1"}))
-    read = tables.reload(found).check_readable
-    if kind == "HASH":
-        read()
-    else:
-        with pytest.raises(NotSupportedError, match="holds deletion vectors"):
-            read()
+    Metadata(found).index("index-1")
+    tables.reload(found).check_readable()
+    assert len(tables.reload(found).live_files()) == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -120,17 +120,19 @@ class _Place:
 
     def __init__(self) -> None:
         self._every: dict[Any, LiveFile] = {}
-        self._sides: tuple[set[Any], set[Any]] = (set(), set())
+        # A file of both sides may have another deletion vector in each.
+        self._sides: tuple[dict[Any, LiveFile], dict[Any, LiveFile]] = ({}, {})
         self._touched: list[tuple[int, Any]] = []
 
     def touch(self, number: int, file: LiveFile) -> None:
-        """Add a file whose keys may differ."""
+        """Add a file whose keys may differ, those that are marked too."""
         self._touched.append((number, identifier(file.record)))
-        self._every[identifier(file.record)] = file
+        self._every[identifier(file.record)] = file.marked_by(None)
 
     def add(self, side: int, file: LiveFile) -> None:
-        self._sides[side].add(identifier(file.record))
-        self._every[identifier(file.record)] = file
+        """Add a file of one side."""
+        self._sides[side][identifier(file.record)] = file
+        self._every.setdefault(identifier(file.record), file)
 
     def parts(
         self, layout: TableLayout, settings: TableOptions, snapshot: int, at: Where
@@ -143,11 +145,14 @@ class _Place:
             by_id = {identifier(file.record): file for file in section}
             touched = [(number, by_id[one]) for number, one in self._touched if one in by_id]
             if touched:
-                before, after = (
-                    tuple(file for one, file in by_id.items() if one in side)
-                    for side in self._sides
-                )
+                before, after = (self._of_side(by_id, side) for side in self._sides)
                 yield Part(snapshot, base, before, after, tuple(touched))
+
+    def _of_side(
+        self, by_id: Mapping[Any, LiveFile], side: Mapping[Any, LiveFile]
+    ) -> tuple[LiveFile, ...]:
+        """The files of a section that one side has, as it has them."""
+        return tuple(file.marked_by(side[one].vector) for one, file in by_id.items() if one in side)
 
 
 def _stored(layout: TableLayout, snapshot: int, files: Iterable[LiveFile]) -> Iterator[Part]:

@@ -105,8 +105,10 @@ def _net(table: Table, asked: ChangesRequest) -> SnapshotChange:
 
 
 def unshared(before: Sequence[LiveFile], after: Sequence[LiveFile]) -> Iterator[LiveFile]:
-    """The files that only one of two states has."""
-    sides = [{identifier(file.record): file for file in side} for side in (before, after)]
+    """The files that only one of two states has, or that have another deletion vector in each."""
+    sides = [
+        {(identifier(file.record), file.vector): file for file in side} for side in (before, after)
+    ]
     for one, other in (sides, sides[::-1]):
         yield from (file for name, file in one.items() if name not in other)
 

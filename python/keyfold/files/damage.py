@@ -67,6 +67,15 @@ def without_schemas(folder: str, table: str, snapshot_id: int) -> CorruptDataErr
     )
 
 
+def index_file(path: str, found: object) -> CorruptDataError:
+    """The error: an index file, whose bitmaps say which rows of data files are deleted, is not what
+    was written.
+    """
+    return CorruptDataError(
+        f"index file {path}, which marks deleted rows, can't be read: {found}; {DATA_ADVICE}"
+    )
+
+
 def of_size(found: int, expected: int) -> str:
     """Words for an error: a file has another size than expected."""
     how = "cut short" if found < expected else "longer than was written"

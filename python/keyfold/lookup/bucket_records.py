@@ -55,6 +55,8 @@ def _of_keys(
     system that a merge needs.
     """
     keys = file.keys(group, wanted.names)
+    if not len(keys):  # all are deleted
+        return None
     start, stop = (0, 1) if len(wanted) == 1 else _within(keys, wanted.keys)
     places, is_there = find(keys, wanted.keys.slice(start, stop))
     rows = places[is_there]

@@ -79,6 +79,11 @@ class KeptFile:
     def _marks(self) -> tuple[str, ...]:
         return tuple(field.name for field in MARKS) if self.file.is_marked else ()
 
+    @cached_property
+    def _place(self) -> tuple[Any, ...]:
+        """The file as it is kept: less the rows that its deletion vector marks."""
+        return self._path, self.file.vector
+
     def _token(self, name: str) -> str:
         found = self._tokens.get(name)
         if found is None:
@@ -114,7 +119,7 @@ class KeptFile:
 
     def keys(self, group: int, names: Sequence[str]) -> Keys:
         """The keys of a row group, by the leading columns `names` of the key."""
-        place = (self._path, group, len(names), *map(self._token, names))
+        place = (*self._place, group, len(names), *map(self._token, names))
         found: Keys | None = self.kept.cache.get(place)
         if found is None:
             columns = self._read(group, names)
@@ -135,7 +140,7 @@ class KeptFile:
     def columns(self, group: int, names: Sequence[str]) -> list[pa.Array]:
         """Columns of a row group by name, system columns among them."""
         cache = self.kept.cache
-        places = [(self._path, group, self._token(name)) for name in names]
+        places = [(*self._place, group, self._token(name)) for name in names]
         found = [cache.get(place) for place in places]
         lacking = [at for at, column in enumerate(found) if column is None]
         if lacking:

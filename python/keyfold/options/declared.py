@@ -39,6 +39,7 @@ PIPELINES_PREFIX = "pipelines."  # what Spark's declarative pipelines keep with 
 TAG_PERIODS = {"daily": 86400, "hourly": 3600, "two-hours": 7200}  # seconds
 TAG_CREATION_ELSEWHERE = ("watermark", "batch")  # modes that other engines have
 DEFAULT_PREFIX = "keyfold.default."
+VECTORS = "deletion-vectors.enabled"
 # A column's value in rows stored before the column was added: the wire's literal, as JSON.
 INITIAL_PREFIX = "keyfold.initial-default."
 
@@ -190,6 +191,9 @@ class TableOptions:
     compaction_write_budget = Option("keyfold.compaction.write-budget", byte_size, "64 mb",
         "Most bytes of files that a write merges after its commit; a bucket at the "
         "stop trigger may exceed it.")
+    vectors_merge_on_read = Option("deletion-vectors.merge-on-read", boolean, "false",
+        "Whether scans of a table with deletion vectors merge rows that no compaction has marked "
+        "yet, in place of leaving them out.", per_call=True)
     split_target_size = Option("source.split.target-size", byte_size, "128 mb",
         "Most bytes of files in one read task; less where cores would idle.", per_call=True)
     split_open_file_cost = Option("source.split.open-file-cost", byte_size, "4 mb",

@@ -143,6 +143,7 @@ NEEDED_TO_READ = _EITHER | dict.fromkeys(sorted(OTHER_ROWS)) | {"query-auth.enab
 NEEDED_TO_WRITE = _EITHER | {
     "data-file.external-paths": None,
     "file.format.per.level": None,
+    "index-file-in-data-file-dir": "false",
     "metadata.iceberg.storage": None,
     "tag.creation-period-duration": None,
 }

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow.parquet as pq
 
 from keyfold.errors import CorruptDataError, NotSupportedError, SnapshotExpiredError
 from keyfold.files import damage
+from keyfold.files import vectors as deletion_vectors
 from keyfold.files.footers import footer_of, forget
 from keyfold.resources.threads import done
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.manifests import CACHE
 from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.storage.metadata.vectors import vectors_of
 from keyfold.storage.table import Table
 from keyfold.wire.partitions import Partition
+from keyfold.wire.specs import Vector
 
 _BATCH_ROWS = 1 << 14
 _TOLD = 1000  # files after which the caller hears of them
@@ -41,19 +44,19 @@ def look(
     table: Table, *, history: bool, pages: bool, threads: int, told: Callable[[str], None]
 ) -> Intact:
     """Look at the newest snapshot, or with `history` at all that are kept. A file is looked at
-    once. `told` hears how far it is.
+    once, with each deletion vector it had. `told` hears how far it is.
     """
     found, problems = Intact(), []
-    named: dict[str, tuple[LiveFile, int]] = {}
+    named: dict[tuple[str, Vector | None], tuple[LiveFile, int]] = {}
     known: set[str] = set()  # manifests whose bytes are what this call has read, not older ones
     for snapshot in _snapshots(table, history=history):
         found.snapshots += 1
         try:
             files = _files(table, snapshot, known, history=history)
-            named |= {path: (file, snapshot.id) for path, file in files}
+            named |= {(path, file.vector): (file, snapshot.id) for path, file in files}
         except (CorruptDataError, NotSupportedError) as error:
             problems += _unless_gone(table, snapshot.id, str(error))
-    jobs = [partial(_problem, table, path, file, pages) for path, (file, _) in named.items()]
+    jobs = [partial(_problem, table, path, file, pages) for (path, _), (file, _) in named.items()]
     every = list(named.values())
     failed = None
     for place, wrong in done(jobs, min(threads, len(jobs)) or 1, nullcontext):
@@ -94,7 +97,8 @@ def _files(
     for path in new:
         CACHE.drop(path)
     known |= new
-    files = manifests.live_in(listed).files()
+    vectors = vectors_of(manifests, snapshot, anew=True)
+    files = replace(manifests.live_in(listed), vectors=vectors).files()
     if history and snapshot.changelog_manifest_list:
         files = [*files, *manifests.logged(snapshot)]
     table.stored_schemas(files)  # raises if a schema is lost
@@ -118,6 +122,7 @@ def _problem(table: Table, path: str, file: LiveFile, pages: bool) -> str | None
             return str(damage.data_file(path, f"expected {file.rows} rows, found {rows}"))
         if pages:
             _decode(table, path)
+        deletion_vectors.check(table.files, table.layout, path, file)
     except CorruptDataError as error:
         return str(error)
     finally:

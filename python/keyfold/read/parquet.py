@@ -27,12 +27,14 @@ from keyfold.files.fetch import fetched
 from keyfold.files.footers import Footer, footer_of
 from keyfold.files.leaves import Leaves, leaves_of
 from keyfold.files.pages import LEAST_CHUNK, checked
+from keyfold.files.vectors import deleted
 from keyfold.lazy import cached_property
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.marks.mark_columns import FIELDS as MARKS
 from keyfold.merge.marks.mark_columns import with_marks
 from keyfold.predicates.ranges import Ranges, ValueRange
 from keyfold.predicates.statistics import may_hold_deletes, ranges_of
+from keyfold.read.positions import without
 from keyfold.resources.metering import count, is_asked, metered
 from keyfold.stores.files import Files
 from keyfold.stores.local import LocalFiles
@@ -74,7 +76,8 @@ def read_file(
 ) -> Iterator[pa.RecordBatch | Deferred]:
     """Batches of `wanted.columns` in table types, then `_SEQUENCE_NUMBER` if wanted, then
     `_VALUE_KIND` (int8) if the file may hold -U or -D, then `_NAMED` and `_OVERWRITTEN` if it has
-    them. If `wanted.decide` is given, only its columns are decoded at first.
+    them, without the rows that the file's deletion vector marks. If `wanted.decide` is given, only
+    its columns are decoded at first.
     """
     path = f"{directory}/{file.name}"
     footer = footer_of(store, path, file.size)
@@ -117,6 +120,9 @@ def read_file(
     if later:
         whole = _Columns(opened, found, system, first.number)
         batches = _deferred(first, _Columns(opened, later, (), None), whole, groups)
+    if file.vector is not None:
+        gone = deleted(store, scan.layout, path, file)
+        batches = without(gone, batches, footer.metadata, groups)
     for batch in batches:
         yield with_marks(batch) if wanted.marks else batch
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 
 from keyfold.merge.plan import check_mergeable
 from keyfold.options.calls import OF_READS
-from keyfold.options.declared import TableOptions
+from keyfold.options.declared import VECTORS, TableOptions
 from keyfold.options.parsing import parse
+from keyfold.options.values import boolean
 from keyfold.predicates.condition import undecided
 from keyfold.predicates.prune import Pruning, pruning
 from keyfold.read.request import ReadRequest
@@ -42,11 +43,24 @@ class PlanHead:
         settings = parse(replace(layout, options={**layout.options, **given}))
         return PlanHead(table, request, settings, pruning(layout, settings, request.filters))
 
+    @property
+    def has_vectors(self) -> bool:
+        """Whether compactions mark the rows that newer ones replace, so that none needs a merge."""
+        layout = self.table.layout
+        return bool(layout.key) and boolean(layout.options.get(VECTORS, "false"))
+
+    @property
+    def least_level(self) -> int:
+        """The least level of files that are read: rows of level 0 have marked none yet."""
+        if self.request.only is not None:
+            return self.request.only.least_level
+        return int(self.has_vectors and not self.settings.vectors_merge_on_read)
+
     def files(self, partitions: Collection[Partition] | None = None) -> tuple[list[LiveFile], int]:
         """The files of the table's snapshot that may hold rows of interest, of these partitions if
         they are given, and the number of all.
         """
-        chosen = self.chosen
+        chosen, least = self.chosen, self.least_level
         asked = Asked(takes_bucket=chosen.bucket_filter)
         if partitions is not None:
             kept = [values for values in partitions if chosen.keeps_partition(values)]
@@ -56,6 +70,8 @@ class PlanHead:
             asked = replace(asked, takes=chosen.keeps_partition, may_hold=may_hold)
         found, total = self.table.to_read(asked)
         files = found.files()
+        if least:
+            files = [file for file in files if file.level >= least]
         return [file for file in files if not chosen.by_key or _is_kept(chosen, file)], total
 
     def splitting(

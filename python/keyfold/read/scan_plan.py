@@ -115,7 +115,6 @@ def _asked_for(head: PlanHead) -> tuple[list[LiveFile], int]:
     request, doing = head.request, f"reading table {head.table.layout.name}"
     is_optimized = value(doing, request.options, READ_OPTIMIZED, boolean)
     least = head.settings.highest_level if is_optimized else 0
-    least = max(least, 0 if request.only is None else request.only.least_level)
     files, total = head.files()
     return [file for file in files if file.level >= least] if least else files, total
 
@@ -155,14 +154,37 @@ def _sections(
     """The sections of each bucket that may hold rows of interest."""
     lone = _lone_filter(head.table, head.chosen)
     text = cache(str)  # of a partition, which has many buckets
+    divide = _division(head)
     for place, found in sorted(by_place(files).items(), key=lambda item: text(item[0][0])):
         is_stamped = head.settings.snapshot_ordering
         as_read = [file.as_read(head.settings) for file in found] if is_stamped else found
-        # Without a key nothing overlaps: every row of every file is a result.
-        everything = sections(as_read) if head.table.layout.key else [(f,) for f in as_read]
-        kept = [section for section in everything if len(section) > 1 or lone(section[0])]
+        kept = [section for section in divide(as_read) if len(section) > 1 or lone(section[0])]
         if kept:
             yield place, kept
+
+
+def _division(head: PlanHead) -> Callable[[Sequence[LiveFile]], list[KeyedSection]]:
+    """The function that gives the sections of a bucket's files. The first rows of a section in key
+    order need it whole.
+    """
+    if not head.table.layout.key:  # nothing overlaps: every row of every file is a result
+        return lambda files: [(file,) for file in files]
+    return _apart if head.has_vectors and not head.request.is_top else sections
+
+
+def _apart(files: Sequence[LiveFile]) -> list[KeyedSection]:
+    """The sections of a bucket whose compactions mark the rows that are replaced. Where no file has
+    a row that is yet to mark others, each is a section of its own: all its rows are results.
+    """
+    found: list[KeyedSection] = []
+    for section in sections(files):
+        found += [(file,) for file in section] if _is_final(section) else [section]
+    return found
+
+
+def _is_final(files: KeyedSection) -> bool:
+    """Whether no file has a row that marks others once it is compacted."""
+    return all(file.level and not file.delete_rows and not file.is_marked for file in files)
 
 
 def _lone_filter(table: Table, chosen: Pruning) -> Callable[[LiveFile], bool]:

@@ -3,14 +3,16 @@
 The errors name it.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from keyfold.errors import NotSupportedError
-from keyfold.options.declared import TAG_CREATION_ELSEWHERE, known
+from keyfold.options.declared import TAG_CREATION_ELSEWHERE, VECTORS, known
 from keyfold.options.paimon import NEEDED_TO_READ, NEEDED_TO_WRITE
 from keyfold.options.parsing import parse
 from keyfold.storage.metadata.entries import LiveFile
+from keyfold.storage.metadata.manifests import Manifests
+from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.storage.metadata.vectors import vectors_of
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, MARKED_SUFFIX
 
@@ -80,13 +82,14 @@ def _refused(
     )
 
 
-def check_indexes(layout: TableLayout, entries: Iterable[Mapping[str, Any]]) -> None:
-    """Raises NotSupportedError if an index manifest has deletion vectors: rows that those delete
-    would be there again. The table's option may not say so any more.
+def check_unmarked(layout: TableLayout, manifests: Manifests, snapshot: Snapshot) -> None:
+    """Raises NotSupportedError if deletion vectors mark rows of a snapshot though the table's
+    option does not say so any more: a file that is written anew would need a new one.
     """
-    if any(entry.get("_INDEX_TYPE") == "DELETION_VECTORS" for entry in entries):
+    if vectors_of(manifests, snapshot):
         raise NotSupportedError(
-            f"table {layout.name} holds deletion vectors: it can't be read here"
+            f"table {layout.name} holds deletion vectors, though its option {VECTORS} is false: "
+            "its files can't be written anew here"
         )
 
 

@@ -19,7 +19,6 @@ from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
 from keyfold.resources.cache import Cache
 from keyfold.storage import support
-from keyfold.storage.metadata.avro_records import INDEXED
 from keyfold.storage.metadata.entries import LAST_SEQUENCE, LiveFile, RowShapes, highest_sequence
 from keyfold.storage.metadata.live_files import Asked, LiveFiles
 from keyfold.storage.metadata.manifests import Manifests
@@ -161,11 +160,11 @@ class Table:
         return highest_sequence([] if highest is None else [highest])
 
     def check_format(self) -> None:
-        """Raises NotSupportedError, naming option or index, if we can't read the table rightly,
+        """Raises NotSupportedError, naming the option, if we can't read the table rightly,
         whichever files it has.
         """
         support.check_readable(self.layout)
-        self._check_indexes()
+        self._newest()
 
     def check_readable(self) -> None:
         """Raises NotSupportedError, naming option or file, if we can't read the table rightly."""
@@ -192,17 +191,19 @@ class Table:
         it has; `to_read` checks those that it hands out.
         """
         support.check_writable(self.layout)
-        self._check_indexes()
-
-    def _check_indexes(self) -> None:
-        if self.snapshot_id is None:
+        snapshot = self._newest()
+        if snapshot is None:
             return
+        with self.reading(snapshot):
+            support.check_unmarked(self.layout, self.manifests, snapshot)
+
+    def _newest(self) -> Snapshot | None:
+        """The snapshot of this handle, of a schema that is there."""
+        if self.snapshot_id is None:
+            return None
         snapshot = self.snapshots.read(self.snapshot_id)
         self.check_schema_of(snapshot)
-        if snapshot.index_manifest is not None:
-            with self.reading(snapshot):
-                found = self.manifests.records(INDEXED, snapshot.index_manifest)
-                support.check_indexes(self.layout, found)
+        return snapshot
 
     def _check_files(self, live: LiveFiles) -> None:
         is_ordered = self.options.snapshot_ordering

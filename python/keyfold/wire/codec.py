@@ -1,8 +1,9 @@
 """The one codec of the wire: frozen dataclasses to and from JSON values, by their type hints.
 
 An object is a JSON object by the names of its fields, or, with `is_list`, a list in their order.
-Fields that are None by default are left out; unknown keys are ignored. Arrow batches are base64
-IPC streams. Types of columns are Paimon's JSON. Partitions and predicates have forms of their own.
+Fields that are None by default are left out, of a list the last one; unknown keys are ignored.
+Arrow batches are base64 IPC streams. Types of columns are Paimon's JSON. Partitions and predicates
+have forms of their own.
 """
 
 from __future__ import annotations
@@ -124,12 +125,9 @@ def _mapping(key: type, value: _Codec) -> _Codec:
 def _dataclass(cls: Any) -> _Codec:
     hints = get_type_hints(cls)
     own = {field.name: _codec(hints[field.name]) for field in fields(cls)}
-    get = attrgetter(*own)
-    if cls.is_list and all(part is _AS_IT_IS for part in own.values()):
-        return _Codec(get, lambda json: cls(*json))
     if cls.is_list:
-        encode_list, decode_list = _tuple(list(own.values()), is_long=False)
-        return _Codec(lambda value: encode_list(get(value)), lambda json: cls(*decode_list(json)))
+        return _listed(cls, own)
+    get = attrgetter(*own)
     needed = {f.name for f in fields(cls) if f.default is f.default_factory is MISSING}
     parts = [(f.name, own[f.name].encode, f.default is None) for f in fields(cls)]
 
@@ -143,5 +141,35 @@ def _dataclass(cls: Any) -> _Codec:
     def decode(json: Any) -> Any:
         known = [name for name in own if name in json or name in needed]
         return cls(**{name: own[name].decode(json[name]) for name in known})
+
+    return _Codec(encode, decode)
+
+
+def _listed(cls: Any, own: Mapping[str, _Codec]) -> _Codec:
+    """The codec of a list of fields. The last one may be None by default, and named."""
+    *_, last = fields(cls)
+    if last.kw_only:
+        return _with_last(cls, last.name, own)
+    get = attrgetter(*own)
+    if all(part is _AS_IT_IS for part in own.values()):
+        return _Codec(get, lambda json: cls(*json))
+    encode_list, decode_list = _tuple(list(own.values()), is_long=False)
+    return _Codec(lambda value: encode_list(get(value)), lambda json: cls(*decode_list(json)))
+
+
+def _with_last(cls: Any, name: str, own: Mapping[str, _Codec]) -> _Codec:
+    """The codec of values that JSON has themselves, and a last one, which is rarely there."""
+    others, last = [other for other in own if other != name], own[name]
+    assert all(own[other] is _AS_IT_IS for other in others), f"a field of {cls} has parts"
+    get, get_last, count = attrgetter(*others), attrgetter(name), len(others)
+
+    def encode(value: Any) -> Any:
+        found = get_last(value)
+        return get(value) if found is None else (*get(value), last.encode(found))
+
+    def decode(json: Any) -> Any:
+        if len(json) <= count:
+            return cls(*json)
+        return cls(*json[:count], **{name: last.decode(json[count])})
 
     return _Codec(encode, decode)

@@ -31,9 +31,26 @@ EVERYTHING = "*"  # … and its text for all of them
 
 
 @dataclass(frozen=True)
+class Vector(Wire):
+    """A deletion vector: the place of the bitmap of a data file's deleted positions. It is in an
+    index file of `size` bytes, from `offset` on; `length` is what its writer says of it, `rows` how
+    many positions are deleted, None if its writer did not say.
+    """
+
+    is_list = True
+
+    file: str
+    size: int
+    offset: int
+    length: int
+    rows: int | None
+
+
+@dataclass(frozen=True)
 class DataFile(Wire):
     """A data file as readers see it. `delete_rows` is the number of records of kind -U and -D; None
-    if the writer, an old or another one, did not count them.
+    if the writer, an old or another one, did not count them. Rows that its `vector` marks are not
+    read.
     """
 
     is_list = True
@@ -46,6 +63,7 @@ class DataFile(Wire):
     max_sequence: int
     schema_id: int
     level: int
+    vector: Vector | None = field(default=None, kw_only=True)
 
     @property
     def is_marked(self) -> bool:

@@ -14,6 +14,7 @@ from keyfold.files import damage
 from keyfold.files.column_mapping import sources
 from keyfold.files.footers import Footer, footer_of
 from keyfold.files.leaves import leaves_of
+from keyfold.files.vectors import deleted
 from keyfold.predicates.ranges import ValueRange
 from keyfold.predicates.statistics import may_hold_deletes
 from keyfold.read.folds.scan_aggregates import COUNT, EXTREMES, MIN, ScanAggregate, nothing
@@ -57,23 +58,35 @@ def has_deletes(scan: ScanSpec, split: Split, file: DataFile) -> bool:
 def states(
     scan: ScanSpec, split: Split, file: DataFile, chosen: Sequence[ScanAggregate]
 ) -> list[pa.Array] | None:
-    """The state of all rows of a file, for each function; None if the footer lacks a fact."""
+    """The state of all rows of a file, for each function; None if the footer lacks a fact: where
+    rows are deleted it has the number of rows alone.
+    """
     if file.is_marked or has_deletes(scan, split, file):
         return None
     names = sorted({f.name for f in chosen if f.name is not None})
+    if names and file.vector is not None:
+        return None
     footer = opened(scan, split, file)
     with damage.decoding(f"{split.path}/{file.name}"):
         found = sources(scan, file.schema_id, names)
         ranges = group_ranges(footer, found) if names else []
     if any(name not in known for known in ranges for name in names):
         return None
-    rows = footer.metadata.num_rows
+    rows = footer.metadata.num_rows - _deleted(scan, split, file)
     return [
         pa.array([rows], function.state)
         if function.name is None
         else _extreme(scan.layout, function, [known[function.name] for known in ranges])
         for function in chosen
     ]
+
+
+def _deleted(scan: ScanSpec, split: Split, file: DataFile) -> int:
+    """The number of rows of a file that are deleted."""
+    if file.vector is None:
+        return 0
+    store = store_of(scan.layout.location, scan.layout.store)
+    return len(deleted(store, scan.layout, f"{split.path}/{file.name}", file))
 
 
 def _extreme(

@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from keyfold.files.initial_values import initial
+from keyfold.files.vectors import deleted
 from keyfold.lazy import cached_property
 from keyfold.read.metadata.metadata_table import MetadataTable, columns
 from keyfold.read.metadata.texts import compact, key_text, row_text
@@ -64,6 +65,14 @@ class _File:
         """The format by the name; Parquet also if the suffix keeps Paimon from reading the file."""
         suffix = self.live.name.rpartition(".")[2]
         return "parquet" if f".{suffix}" == MARKED_SUFFIX else suffix
+
+    @property
+    def deleted(self) -> int:
+        """The number of rows that its deletion vector marks."""
+        vector, table = self.live.vector, self.table
+        if vector is None or vector.rows is not None:
+            return 0 if vector is None else vector.rows or 0
+        return len(deleted(table.files, table.layout, self.path, self.live))
 
     @property
     def created(self) -> int | None:
@@ -164,6 +173,11 @@ class _Sum:
         return max((t for file in self.files if (t := file.created) is not None), default=None)
 
     @property
+    def deleted(self) -> int:
+        """The number of rows that deletion vectors mark."""
+        return sum(file.deleted for file in self.files)
+
+    @property
     def buckets(self) -> int:
         """The number of buckets that its newest file was written for."""
         return self.files[-1].live.total_buckets
@@ -195,7 +209,7 @@ PARTITIONS = MetadataTable(
         ("options", "STRING", _nothing),
         ("total_buckets", "INT NOT NULL", attrgetter("buckets")),
         ("done", "BOOLEAN NOT NULL", lambda _: False),
-        ("deleted_record_count", "BIGINT", lambda _: 0),  # no deletion vectors exist here
+        ("deleted_record_count", "BIGINT", attrgetter("deleted")),
     ),
     lambda table: _summed(table, lambda file: file.live.partition),
 )

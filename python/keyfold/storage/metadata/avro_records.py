@@ -223,6 +223,19 @@ _LISTED = {
 ENTRY, ENTRY_SCHEMA = _checks(ENTRY_FIELDS), _avro("ManifestEntry", ENTRY_FIELDS)
 LISTED, LIST_SCHEMA = _checks(_LISTED), _avro("ManifestFileMeta", _LISTED)
 INDEXED = _has({"_INDEX_TYPE": is_text, "_FILE_NAME": is_name})
+_IS_RANGE = _has({"f0": is_name, "f1": is_int, "f2": is_int}, {"_CARDINALITY": is_long})
+_VECTORS = {
+    "_KIND": is_int,
+    "_PARTITION": is_bytes,
+    "_BUCKET": is_int,
+    "_FILE_SIZE": is_long,
+    "_DELETIONS_VECTORS_RANGES": _each(_IS_RANGE),
+}
+
+
+def check_vectors(record: Any) -> None:
+    """`check_record` of an entry of an index manifest that has deletion vectors."""
+    check_record(record, _VECTORS, {"_EXTERNAL_PATH": is_text})
 
 
 _KEY_IDS = (1 << 30) - 1  # ids from here on are of columns that only files have

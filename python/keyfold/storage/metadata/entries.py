@@ -23,7 +23,7 @@ from keyfold.types import logical
 from keyfold.types.literals import manifest_values
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.partitions import Partition
-from keyfold.wire.specs import CommitMessage, DataFile, FileMeta, Section, Split
+from keyfold.wire.specs import CommitMessage, DataFile, FileMeta, Section, Split, Vector
 
 ADD = 0
 DELETE = 1
@@ -154,6 +154,10 @@ class LiveFile(DataFile):
         """
         found = self.as_read(options)
         return found._with(name=f"bucket-{self.bucket}/{self.name}")
+
+    def marked_by(self, vector: Vector | None) -> LiveFile:
+        """The file with the deletion vector that a snapshot has for it, or with none."""
+        return self if vector == self.vector else self._with(vector=vector)
 
     def _with(self, **changed: Any) -> LiveFile:
         """The file with other fields, as a file of its own."""

@@ -6,8 +6,8 @@ out, and only those that its filters leave.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -22,6 +22,10 @@ from keyfold.storage.metadata.partition_bounds import (  # fmt: skip
     PartitionBounds,
     SomePartitions,
 )
+from keyfold.wire.specs import Vector
+
+# The deletion vectors of data files, by partition, bucket and name.
+Vectors = Mapping[tuple[Partition, int, str], Vector]
 
 
 @dataclass(frozen=True)
@@ -50,10 +54,13 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class LiveFiles:
-    """Entries of manifests, in the order in which their files were added: `rows` of each."""
+    """Entries of manifests, in the order in which their files were added: `rows` of each; and the
+    deletion vectors of their snapshot.
+    """
 
     manifests: tuple[ManifestColumns, ...]
     rows: tuple[Numbers, ...]
+    vectors: Vectors = field(default_factory=dict)
 
     def __len__(self) -> int:
         return sum(map(len, self.rows))
@@ -73,11 +80,12 @@ class LiveFiles:
             if takes_bucket is not None:
                 rows = rows[_in_buckets(one, rows, takes_bucket)]
             found.append(rows)
-        return LiveFiles(self.manifests, tuple(found))
+        return replace(self, rows=tuple(found))
 
     def files(self) -> list[LiveFile]:
         """All of them as objects."""
-        return [file for one, rows in self._parts() for file in one.files(rows.tolist())]
+        found = [file for one, rows in self._parts() for file in one.files(rows.tolist())]
+        return _marked(found, self.vectors)
 
     def in_places(self, places: Collection[Place]) -> list[LiveFile]:
         """The files in some buckets."""
@@ -127,6 +135,14 @@ class LiveFiles:
 
     def _parts(self) -> Iterator[tuple[ManifestColumns, Numbers]]:
         return zip(self.manifests, self.rows, strict=True)
+
+
+def _marked(files: list[LiveFile], vectors: Vectors) -> list[LiveFile]:
+    """The files, each with its deletion vector."""
+    if not vectors:
+        return files
+    found = ((file, vectors.get((file.partition, file.bucket, file.name))) for file in files)
+    return [file if vector is None else file.marked_by(vector) for file, vector in found]
 
 
 def _in_buckets(one: ManifestColumns, rows: Numbers, takes: Callable[[int, int], bool]) -> Numbers:

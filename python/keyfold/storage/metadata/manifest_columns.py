@@ -24,6 +24,7 @@ from keyfold.lazy import cached_property
 from keyfold.resources.cache import Cache
 from keyfold.storage.metadata import entry_columns as at
 from keyfold.storage.metadata.entries import LiveFile, Record, RowShapes, identifier
+from keyfold.wire.specs import Vector
 
 Numbers = npt.NDArray[Any]
 Identifier = tuple[Any, ...]
@@ -198,12 +199,16 @@ class ListedFile(LiveFile):
     million.
     """
 
-    def __init__(self, columns: ManifestColumns, row: int) -> None:
+    def __init__(self, columns: ManifestColumns, row: int, vector: Vector | None = None) -> None:
         object.__setattr__(self, "_columns", columns)
         object.__setattr__(self, "_row", row)
+        object.__setattr__(self, "vector", vector)
 
     _columns: ManifestColumns
     _row: int
+
+    def marked_by(self, vector: Vector | None) -> LiveFile:
+        return self if vector == self.vector else ListedFile(self._columns, self._row, vector)
 
     @property
     def name(self) -> str:

@@ -128,7 +128,7 @@ class Manifests:
         found = CACHE.get(path)
         if found is None:
             data = self._data(path, listed["_FILE_SIZE"])
-            with _understood(path):
+            with understood("manifest", path):
                 found = columns_of(path, opened(data), self.shapes)
             CACHE.put(path, found)
         return found
@@ -148,7 +148,7 @@ class Manifests:
         """
         path = self.path(name)
         data = self._data(path, size)
-        with _understood(path):
+        with understood("manifest", path):
             records: list[Any] = decode(data)
             for record in records:
                 check(record)
@@ -204,7 +204,7 @@ class Manifests:
 
 
 @contextlib.contextmanager
-def _understood(path: str) -> Iterator[None]:
+def understood(kind: str, path: str) -> Iterator[None]:
     """A context in which every exception means that the file's bytes are damaged: libraries raise
     anything. Only a MemoryError says nothing about the bytes.
     """
@@ -213,7 +213,7 @@ def _understood(path: str) -> Iterator[None]:
     except MemoryError:
         raise
     except Exception as error:
-        raise damage.metadata_file("manifest", path, repr(error)) from error
+        raise damage.metadata_file(kind, path, repr(error)) from error
 
 
 @contextlib.contextmanager

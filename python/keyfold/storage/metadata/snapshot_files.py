@@ -5,6 +5,7 @@ manifest lists.
 """
 
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 
 from keyfold.resources.cache import Cache
 from keyfold.storage.metadata.entries import Record
@@ -13,6 +14,7 @@ from keyfold.storage.metadata.manifest_columns import Numbers
 from keyfold.storage.metadata.manifests import Manifests, unless_missing
 from keyfold.storage.metadata.partition_bounds import Partition
 from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.storage.metadata.vectors import vectors_of
 
 _ROWS_KEPT = 40 << 20  # bytes: a few snapshots of millions of files
 _LEAST_WEIGHT = _ROWS_KEPT // 100  # of a snapshot: older ones are rarely asked for again
@@ -28,12 +30,13 @@ LISTS: Cache[list[Record]] = Cache(_MANIFESTS_KEPT, len)
 def live_of_snapshot(manifests: Manifests, snapshot: Snapshot) -> LiveFiles:
     """The files of a snapshot; which entries they are is kept for the last few snapshots."""
     key, listed = _lists_of(manifests, snapshot), _listed(manifests, snapshot)
+    vectors = vectors_of(manifests, snapshot)
     known = LIVE.get(key)
     if known is not None:
-        return LiveFiles(tuple(map(manifests.decoded, listed)), known)
+        return LiveFiles(tuple(map(manifests.decoded, listed)), known, vectors)
     found = manifests.live_in(listed)
     LIVE.put(key, found.rows)
-    return found
+    return replace(found, vectors=vectors)
 
 
 def live_where(manifests: Manifests, snapshot: Snapshot, asked: Asked) -> tuple[LiveFiles, int]:
@@ -44,7 +47,8 @@ def live_where(manifests: Manifests, snapshot: Snapshot, asked: Asked) -> tuple[
         listed = _listed(manifests, snapshot)
         some = manifests.that_may_hold(listed, asked.may_hold)
         if len(some) < len(listed):
-            return manifests.live_in(some).chosen(asked), _count_of(listed)
+            found = replace(manifests.live_in(some), vectors=vectors_of(manifests, snapshot))
+            return found.chosen(asked), _count_of(listed)
     every = live_of_snapshot(manifests, snapshot)
     return every.chosen(asked), len(every)
 

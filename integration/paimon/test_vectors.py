@@ -1,0 +1,236 @@
+"""Tables whose rows Paimon's Java library marks in deletion vectors, beside tables of the same jobs
+that have none: whatever is asked, both have the same rows.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+import keyfold
+from integration.paimon.bench import in_order
+from integration.paimon.library import Paimon
+from integration.paimon.sides import NAMESPACE, Change, Java, Keyfold, Shape
+from keyfold.errors import NotSupportedError
+from keyfold.testing.tables import Record
+from tests import readers
+
+COLUMNS = {"p": "INT", "k": "INT", "n": "BIGINT", "v": "STRING"}
+SUMS = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
+KEYS, JOBS = 120, 5
+REMOVES = "partial-update.remove-record-on-delete"  # pypaimon has no such tables
+TABLES: tuple[dict[str, str], ...] = (
+    {},
+    {"deletion-vectors.bitmap64": "true", "bucket": "-1", "sequence.field": "n"},
+    {"merge-engine": "partial-update", REMOVES: "true"},
+    SUMS,
+    {"changelog-producer": "input", "target-file-size": "2 kb"},
+    {"changelog-producer": "lookup", "deletion-vectors.bitmap64": "true"},
+)
+Row = dict[str, Any]
+
+
+class Twins:
+    """A table with deletion vectors and one without, both written by Java."""
+
+    def __init__(self, warehouse: Path, paimon: Paimon, options: dict[str, str]) -> None:
+        self.java, self.keyfold = Java(warehouse, paimon), Keyfold(warehouse)
+        self.has_deletes = options.get("merge-engine") != "aggregation"
+        for name, enabled in (("marked", "true"), ("plain", "false")):
+            shape = {"bucket": "2", "deletion-vectors.enabled": enabled} | options
+            self.java.create(Shape(name, COLUMNS, ("p", "k"), ("p",), shape))
+        connection = keyfold.connect(str(warehouse))
+        self.marked, self.plain = (
+            connection.table(f"{NAMESPACE}.{n}") for n in ("marked", "plain")
+        )
+
+    def write(self, rows: list[Record]) -> None:
+        """One job."""
+        for name in ("marked", "plain"):
+            self.java.write(self.keyfold.table(name).layout, name, rows)
+
+    def drawn(self, source: random.Random, number: int) -> list[Record]:
+        """Rows of a job, some of which delete."""
+        found = []
+        for key in source.sample(range(KEYS), source.randrange(1, KEYS)):
+            kind = 3 if self.has_deletes and source.random() < 0.2 else 0
+            row = {"p": key % 2, "k": key, "n": number * KEYS + key, "v": f"{number}/{key}"}
+            found.append((kind, row))
+        return found
+
+    def compact(self, *, full: bool = False) -> None:
+        """What a write of Paimon's does behind its commit, as it waits for look-ups."""
+        self.java.compact("marked", full=full)
+
+
+def rows_of(found: Any) -> list[Row]:
+    return sorted(found.to_pylist(), key=repr)
+
+
+@pytest.fixture(params=TABLES, ids=lambda options: ",".join(options.values()) or "deduplicate")
+def twins(request: pytest.FixtureRequest, paimon: Paimon, tmp_path: Path) -> Twins:
+    """Two tables of some jobs and compactions."""
+    return Twins(tmp_path, paimon, request.param)
+
+
+def test_the_same_rows(twins: Twins, tmp_path: Path, paimon: Paimon, seed: int) -> None:
+    source, name, vectors = random.Random(seed), "marked", 0
+    for number in range(JOBS):
+        twins.write(twins.drawn(source, number))
+        if source.random() < 0.7:
+            twins.compact(full=source.random() < 0.1)
+        layout = twins.keyfold.table(name).layout
+        theirs = in_order(twins.java.read(layout, name))
+        assert in_order(twins.keyfold.read(layout, name)) == theirs
+        plain = rows_of(twins.plain.scan())
+        option = {"deletion-vectors.merge-on-read": "true"}
+        assert rows_of(twins.marked.scan(options=option)) == plain
+        vectors += sum(file.vector is not None for file in twins.keyfold.table(name).live_files())
+    assert vectors, "no row was ever marked"
+    twins.compact()
+    checked(twins, source)
+    for other, read in readers.READERS.items():
+        if other != "pypaimon" or REMOVES not in layout.options:
+            assert rows_of(read(tmp_path, f"{NAMESPACE}.{name}")) == rows_of(twins.plain.scan())
+    history(twins)
+
+
+def checked(twins: Twins, source: random.Random) -> None:
+    """All forms of reads of both tables."""
+    marked, plain = twins.marked, twins.plain
+    rows = rows_of(plain.scan())
+    assert rows_of(marked.scan()) == rows
+    assert marked.scan().count() == len(rows)
+    least = source.randrange(JOBS * KEYS)
+    condition = f"n > {least}"
+    assert rows_of(marked.scan(where=condition)) == rows_of(plain.scan(where=condition))
+    assert marked.scan(where=condition).count() == plain.scan(where=condition).count()
+    keys = [{"p": k % 2, "k": k} for k in source.sample(range(KEYS), 20)]
+    assert [marked.get(key) for key in keys] == [plain.get(key) for key in keys]
+    assert marked.get_many(keys) == plain.get_many(keys)
+    assert rows_of(marked.prefix({"p": 1})) == rows_of(plain.prefix({"p": 1}))
+
+
+def history(twins: Twins) -> None:
+    """Older snapshots, tags and changes."""
+    snapshots = twins.marked.metadata("snapshots").to_pylist()
+    middle = snapshots[len(snapshots) // 2]["snapshot_id"]
+    folder = twins.java.folder("marked")
+    read = twins.java.paimon.read(folder, scan__snapshot_id=str(middle))
+    ours = twins.marked.scan(snapshot=middle).to_pylist()
+    assert sorted(map(tuple, read.rows)) == sorted(tuple(row.values()) for row in ours)
+    twins.java.paimon.history(folder, "create_tag", "x", middle)
+    assert rows_of(twins.marked.scan(tag="x")) == rows_of(twins.marked.scan(snapshot=middle))
+    every = [rows_of(table.changes(net=True)) for table in (twins.marked, twins.plain)]
+    for rows in every:
+        for row in rows:
+            del row["_commit_version"], row["_commit_timestamp"]
+    assert sorted(every[0], key=repr) == sorted(every[1], key=repr)
+
+
+def test_each_change(twins: Twins, seed: int) -> None:
+    """Changes are those of jobs: what a compaction marks changes no row."""
+    source = random.Random(seed)
+    for number in range(3):
+        twins.write(twins.drawn(source, number))
+        twins.compact()
+    folder = twins.java.folder("marked")
+    producer = twins.keyfold.table("marked").options.changelog_producer
+    if producer == "lookup":
+        theirs = [row[1:] for row in twins.java.paimon.changes(folder)]
+        kinds = {"insert": "+I", "delete": "-D"}
+        kinds |= {"update_preimage": "-U", "update_postimage": "+U"}
+        ours = [
+            [kinds[row["_change_type"]], row["p"], row["k"], row["n"], row["v"]]
+            for row in twins.marked.changes().to_pylist()
+        ]
+        assert sorted(map(repr, ours)) == sorted(map(repr, theirs))
+        return
+    told = [
+        [{n: v for n, v in row.items() if n[0] != "_" or n == "_change_type"} for row in found]
+        for found in (t.changes().to_pylist() for t in (twins.marked, twins.plain))
+    ]
+    assert sorted(map(repr, told[0])) == sorted(map(repr, told[1]))
+
+
+def test_columns_change(paimon: Paimon, tmp_path: Path, seed: int) -> None:
+    twins, source = Twins(tmp_path, paimon, {}), random.Random(seed)
+    for number, change in enumerate((Change("add", "w", "INT"), Change("rename", "v", "u"), None)):
+        rows = twins.drawn(source, number)
+        layout = twins.keyfold.table("marked").layout
+        names = layout.arrow_schema.names
+        twins.write(
+            [(kind, dict(zip(names, [*row.values(), 7], strict=False))) for kind, row in rows]
+        )
+        twins.compact()
+        if change is not None:
+            for name in ("marked", "plain"):
+                twins.java.alter(name, change)
+    checked(twins, source)
+
+
+def test_statements_that_would_have_to_mark_are_refused(paimon: Paimon, tmp_path: Path) -> None:
+    twins = Twins(tmp_path, paimon, {})
+    twins.write([(0, {"p": 0, "k": 1, "n": 1, "v": "a"})])
+    table = twins.marked
+    words = "its option deletion-vectors.enabled is 'true'"
+    row = [{"p": 0, "k": 1, "n": 2, "v": "b"}]
+    for statement in (
+        lambda: table.upsert(row),
+        lambda: table.overwrite(row),
+        lambda: table.delete("k = 1"),
+        lambda: table.update("k = 1", {"n": "3"}),
+        lambda: table.compact(),
+        lambda: table.expire(),
+    ):
+        with pytest.raises(NotSupportedError, match=words):
+            statement()
+    twins.compact()
+    assert table.scan().to_pylist() == [{"p": 0, "k": 1, "n": 1, "v": "a"}]
+
+
+def test_in_sql(
+    spark: SparkSession, warehouse: Path, paimon: Paimon, fresh_name: Callable[[], str]
+) -> None:
+    table = fresh_name()
+    folder = warehouse / "it.db" / table.rpartition(".")[2]
+    columns = [("k", "INT NOT NULL"), ("v", "BIGINT")]
+    fields = [{"id": n, "name": c, "type": t} for n, (c, t) in enumerate(columns)]
+    options = {"bucket": "1", "deletion-vectors.enabled": "true"}
+    paimon.create(
+        folder, {"fields": fields, "partitionKeys": [], "primaryKeys": ["k"], "options": options}
+    )
+    paimon.write(folder, [["+I", n, n] for n in range(3000)])
+    paimon.compact(folder)
+    paimon.write(folder, [*(["-D", n, 0] for n in range(9)), *(["+I", n, -n] for n in (50, 60))])
+    paimon.compact(folder, full=False)
+    paimon.write(folder, [["+I", 7, 7]])
+    rows = spark.sql(f"SELECT count(*), min(k), max(v), min(v), sum(k) FROM {table}").first()
+    assert tuple(rows) == (2991, 9, 2999, -60, sum(range(9, 3000)))
+    assert spark.sql(f"SELECT k FROM {table} WHERE v IN (50, -50, 3)").collect() == [(50,)]
+    assert [row.k for row in spark.sql(f"SELECT k FROM {table} ORDER BY k LIMIT 2").collect()] == [
+        9,
+        10,
+    ]
+    reader = spark.read.option("deletion-vectors.merge-on-read", "true")
+    assert reader.table(table).where("k < 9").collect() == [(7, 7)]
+    changes = spark.sql(
+        f"SELECT k, v, _change_type FROM {table} CHANGES FROM VERSION 3 TO VERSION 5"
+    )
+    assert sorted(changes.where("k > 40").collect()) == [
+        (50, -50, "update_postimage"),
+        (50, 50, "update_preimage"),
+        (60, -60, "update_postimage"),
+        (60, 60, "update_preimage"),
+    ]
+    for statement in (f"INSERT INTO {table} VALUES (1, 1)", f"DELETE FROM {table} WHERE k = 9"):
+        with pytest.raises(
+            PySparkException, match=r"its option deletion-vectors.enabled is 'true'"
+        ):
+            spark.sql(statement)

@@ -1,0 +1,43 @@
+"""Rows of a data file by their position in it, whichever row groups are read."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from keyfold.kernels.buffers import Rows
+from keyfold.kernels.keys.membership import Flags
+from keyfold.merge.deferred import Deferred
+
+
+def without(
+    positions: Rows,
+    batches: Iterable[pa.RecordBatch | Deferred],
+    metadata: pq.FileMetaData,
+    groups: Sequence[int],
+) -> Iterator[pa.RecordBatch | Deferred]:
+    """The batches of all rows of some row groups, one after another, less the rows at these
+    positions, which ascend.
+    """
+    flags, start = _others(positions, metadata, groups), 0
+    for batch in batches:
+        some = flags[start : start + batch.num_rows]
+        start += batch.num_rows
+        yield batch if some.all() else batch.filter(pa.array(some))
+
+
+def _others(positions: Rows, metadata: pq.FileMetaData, groups: Sequence[int]) -> Flags:
+    """Whether each row of some row groups is at another position."""
+    counts = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    ends = [0, *itertools.accumulate(counts)]
+    found = [np.ones(0, dtype=np.bool_)]
+    for group in groups:
+        low, high = np.searchsorted(positions, ends[group : group + 2])
+        flags = np.ones(counts[group], dtype=np.bool_)
+        flags[positions[low:high] - ends[group]] = False
+        found.append(flags)
+    return np.concatenate(found)
