@@ -5,6 +5,7 @@ processes at once, and read by pypaimon.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -25,6 +26,7 @@ from keyfold.errors import (
     TableError,
     TableExistsError,
 )
+from keyfold.storage.catalogs.views import StoredView, new_view
 from keyfold.storage.commits import rescale
 from tests import readers
 from tests.concurrency import jobs
@@ -142,6 +144,56 @@ def test_names(table: Options) -> None:
         catalog.load_table(["default"], "absent")
 
 
+def stored(query: str, *columns: str) -> StoredView:
+    said = {
+        "query": query,
+        "columns": [tables.column(name) for name in columns],
+        "properties": {"team": "blue", "comment": "a view"},
+        "current_catalog": "c",
+        "current_namespace": ["default"],
+        "settings": {},
+        "schema_mode": "BINDING",
+        "query_columns": columns,
+    }
+    return new_view("test.default.v", said)
+
+
+def test_views(table: Options) -> None:
+    catalog, home = jobs.catalog(table), ["default"]
+    catalog.create_table(home, "t", tables.new_table())
+    one, two = stored("SELECT k FROM t", "k"), stored("SELECT k, v FROM t", "k", "v")
+    catalog.set_view(home, "v", one, "create")
+    shown = catalog.load_view(home, "v")
+    assert replace(shown, name=one.name) == one
+    with pytest.raises(TableExistsError, match=r"view .*\.default\.v exists"):
+        catalog.set_view(home, "v", two, "create")
+    catalog.set_view(home, "v", two, "create_or_replace")
+    assert catalog.load_view(home, "v").query == two.query
+    assert (catalog.list_views(home), catalog.list_tables(home)) == (["v"], ["t"])
+    with pytest.raises(TableExistsError, match=r"view .*\.default\.v exists"):
+        catalog.create_table(home, "v", tables.new_table())
+    with pytest.raises(TableExistsError, match=r"table .*\.default\.t exists"):
+        catalog.set_view(home, "t", one, "create_or_replace")
+    with pytest.raises(NoSuchTableError, match="is a table"):
+        catalog.load_view(home, "t")
+    with pytest.raises(NoSuchTableError, match="is a view"):
+        catalog.load_table(home, "v")
+    with pytest.raises(TableExistsError, match=r"table .*\.default\.t exists"):
+        catalog.rename_view(home, "v", home, "t")
+    with pytest.raises(TableExistsError, match=r"view .*\.default\.v exists"):
+        catalog.rename_table(home, "t", home, "v")
+    catalog.create_namespace(["views"], {})
+    catalog.rename_view(home, "v", ["views"], "w")
+    assert (catalog.list_views(home), catalog.list_views(["views"])) == ([], ["w"])
+    with pytest.raises(NamespaceNotEmptyError):
+        catalog.drop_namespace(["views"], cascade=False)
+    with pytest.raises(NoSuchTableError, match=r"view .* does not exist"):
+        catalog.set_view(home, "v", one, "replace")
+    assert catalog.drop_view(["views"], "w")
+    assert not catalog.drop_view(["views"], "w")
+    assert catalog.drop_namespace(["views"], cascade=False)
+
+
 def test_staged_tables(table: Options) -> None:
     catalog = jobs.catalog(table)
     staged = catalog.stage(["default"], "t", tables.new_table(), "create_or_replace")
@@ -189,6 +241,10 @@ def test_sql(spark: SparkSession, options: Options, tmp_path: Path) -> None:
         "SELECT k, v FROM server.sql.t"
     )
     assert spark.table("server.sql.copy").count() == 1
+    for query in ("SELECT k AS n FROM server.sql.t", "SELECT v, k FROM server.sql.t"):
+        spark.sql(f"CREATE OR REPLACE VIEW server.sql.v AS {query}")
+    spark.sql("ALTER VIEW server.sql.v SET TBLPROPERTIES ('team' = 'blue')")
+    assert [tuple(row) for row in spark.table("server.sql.v").collect()] == [("c", 2)]
     text = "\n".join(
         str(row)
         for statement in (

@@ -211,6 +211,19 @@ def test_names_that_are_places(server: Server, name: str) -> None:
     assert len(server.asked) == before
 
 
+@pytest.mark.parametrize("status", [404, 501])
+def test_a_server_without_views(server: Server, status: int) -> None:
+    catalog = RestCatalog("c", server.options, lambda layout, _: layout)
+    server.answers["GET /v1/p%2Fq/databases/n"] = (200, {"name": "n", "options": {}})
+    for asked in ("GET /v1/p%2Fq/databases/n/views", "GET /v1/p%2Fq/databases/n/views/v"):
+        server.answers[asked] = (status, {"message": "what is that?"})
+    assert catalog.list_views(["n"]) == []
+    with pytest.raises(NoSuchTableError, match=r"table c\.n\.v does not exist$"):
+        catalog.load_table(["n"], "v")
+    with pytest.raises(NoSuchNamespaceError, match="nowhere"):
+        catalog.list_views(["nowhere"])
+
+
 @pytest.mark.parametrize("path", [7, None, "", "/wh/\0/t", "/wh/../../etc"])
 def test_places_that_are_none(server: Server, path: Any) -> None:
     server.answers["GET /v1/p%2Fq/databases/n/tables/t"] = (200, {"path": path, "id": "1"})

@@ -21,6 +21,7 @@ from keyfold.questions import (
     procedures,
     scan,
     streams,
+    views,
 )
 from keyfold.questions.serve import Answer, serve
 from keyfold.storage.maintenance.due import EXPIRY, FAREWELL_SECONDS
@@ -36,6 +37,7 @@ FAMILIES = (
     procedures,
     aggregates,
     streams,
+    views,
 )
 ANSWERS: Mapping[str, Answer] = {
     name: answer for family in FAMILIES for name, answer in family.QUESTIONS.items()

@@ -28,7 +28,7 @@ _RETRIED = {
     "backoff_factor": 1.0,
     "raise_on_status": False,
 }
-_MISSING, _THERE, _REFUSED = 404, 409, (400, 401, 403)
+_MISSING, _THERE, _LACKING, _REFUSED = 404, 409, (405, 501), (400, 401, 403)
 
 Json = dict[str, Any]
 Value = TypeVar("Value")
@@ -46,7 +46,8 @@ class ThereError(Exception):
 
 class RestClient:
     """The requests to a server about one warehouse. Each raises MissingError, ThereError,
-    TableError if the server refuses, or UnsettledError. No message contains a credential.
+    NotSupportedError if the server lacks it, TableError if it refuses, or UnsettledError. No
+    message contains a credential.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -133,6 +134,8 @@ class RestClient:
         if code in (_MISSING, _THERE):
             raise MissingError if code == _MISSING else ThereError
         said = f"REST catalog {shown(self._uri)} answered {self.hidden(text)}"
+        if code in _LACKING:
+            raise NotSupportedError(f"{said}: it has no such request")
         if code in _REFUSED:
             raise TableError(f"{said}; look at uri, warehouse and token of the catalog")
         raise UnsettledError(said)

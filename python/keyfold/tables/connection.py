@@ -11,6 +11,7 @@ from keyfold.errors import NamespaceExistsError, NoSuchTableError
 from keyfold.lookup.row_group_cache import DEFAULT as LOOKUP_MEMORY
 from keyfold.storage.catalogs.namespaces import DEFAULT
 from keyfold.storage.catalogs.table_names import parsed
+from keyfold.storage.catalogs.views import StoredView
 from keyfold.storage.schema.definition import NewTable
 from keyfold.stores.local import local_path
 from keyfold.tables import column_definitions
@@ -121,8 +122,8 @@ class Catalog:
                 raise
 
     def drop_namespace(self, name: str, *, cascade: bool = False) -> bool:
-        """Remove a namespace, with its tables if `cascade`; False if there is none. Raises
-        NamespaceNotEmptyError if it has tables and `cascade` is false.
+        """Remove a namespace, with its tables and views if `cascade`; False if there is none.
+        Raises NamespaceNotEmptyError if it has some and `cascade` is false.
         """
         return self._session.catalog().drop_namespace([name], cascade)
 
@@ -220,3 +221,24 @@ class Catalog:
         self._session.holder(namespace, own).rename_table([namespace], own, [other], new)
         self._session.lookups.changed((namespace, own))
         return Table(self._session, other, new)
+
+    # ---- views ----
+
+    def views(self, namespace: str = DEFAULT) -> list[str]:
+        """The names of a namespace's views, which Spark's SQL makes and reads. Raises
+        NoSuchNamespaceError if there is none.
+        """
+        return self._session.catalog().list_views([namespace])
+
+    def view(self, name: str) -> StoredView:
+        """A view by its name, as in `table`: its `query`, `columns`, `comment` and `properties`,
+        and the `current_catalog` and `current_namespace` of the names in its query. Raises
+        NoSuchTableError if there is none.
+        """
+        namespace, own = parsed(name)
+        return self._session.catalog().load_view([namespace], own)
+
+    def drop_view(self, name: str) -> bool:
+        """Remove a view; False if there is none, which is no error."""
+        namespace, own = parsed(name)
+        return self._session.catalog().drop_view([namespace], own)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from keyfold.storage.catalogs.namespaces import Namespace
+from keyfold.storage.catalogs.views import StoredView
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.wire.codec import Wire
@@ -44,7 +45,7 @@ class Catalog(Protocol):
 
     def drop_namespace(self, namespace: Namespace, cascade: bool) -> bool:
         """Remove a namespace; False if it is missing. Without `cascade`, raises
-        NamespaceNotEmptyError if it has tables.
+        NamespaceNotEmptyError if it has tables or views.
         """
 
     def list_tables(self, namespace: Namespace) -> list[str]:
@@ -72,6 +73,31 @@ class Catalog(Protocol):
         self, namespace: Namespace, name: str, changes: Sequence[Mapping[str, Any]]
     ) -> Table:
         """Apply all changes or none. Returns the table after them."""
+
+    # ---- views, which share their names with tables ----
+
+    def list_views(self, namespace: Namespace) -> list[str]:
+        """Names of the views, sorted. Raises NoSuchNamespaceError if the namespace is missing."""
+
+    def load_view(self, namespace: Namespace, name: str) -> StoredView:
+        """The view of that name. Raises NoSuchTableError if it is missing, or a table."""
+
+    def set_view(self, namespace: Namespace, name: str, view: StoredView, mode: str) -> None:
+        """Make a view, or replace it (`MODES`). Raises TableExistsError if the name is taken,
+        NoSuchTableError if there is no view to replace.
+        """
+
+    def drop_view(self, namespace: Namespace, name: str) -> bool:
+        """Remove a view; False if there is no view of that name."""
+
+    def rename_view(
+        self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
+    ) -> None:
+        """Rename a view, possibly into another namespace. Raises NoSuchTableError if it is missing,
+        TableExistsError if the new name is taken.
+        """
+
+    # ---- staging ----
 
     def stage(self, namespace: Namespace, name: str, new: NewTable, mode: str) -> Staged:
         """Make an empty table for `commit_staged` or `abort_staged`. It is made aside if the store

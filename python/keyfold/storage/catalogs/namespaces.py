@@ -22,6 +22,7 @@ from keyfold.stores.files import Files
 SUFFIX = ".db"
 DEFAULT = "default"
 _PROPERTIES = ".namespace.json"
+_VIEWS = ".views"
 _LONGEST = 200
 _FOLDER_LONGEST = 255  # bytes of a folder's name: longer ones can't be asked for
 _FORBIDDEN = frozenset('/\\$.:*?"<>|\0')
@@ -70,6 +71,10 @@ class Namespaces:
 
     def table_path(self, name: str, table: str) -> str:
         return f"{self.path(name)}/{table}"
+
+    def views_path(self, name: str) -> str:
+        """The folder of its views."""
+        return f"{self.path(name)}/{_VIEWS}"
 
     def check_table(self, table: str) -> None:
         """Raises TableError if no new table may have that name."""
@@ -148,11 +153,14 @@ class Namespaces:
         self._write(single(namespace), {**kept, **changed})
 
     def drop(self, namespace: Namespace, cascade: bool) -> bool:
-        """Remove a namespace, with its tables if `cascade`; False if it does not exist."""
+        """Remove a namespace, with all in it if `cascade`; False if it does not exist."""
         name = single(namespace)
         if not self.exists(name):
             return False
-        if self.files.folders(self.path(name)) and not cascade:
+        is_empty = not (
+            self.files.folders(self.path(name)) or self.files.names(self.views_path(name))
+        )
+        if not is_empty and not cascade:
             raise NamespaceNotEmptyError(
                 f"namespace {name} is not empty; DROP … CASCADE (in Python cascade=True) drops all"
             )

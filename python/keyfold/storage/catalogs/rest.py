@@ -20,8 +20,10 @@ from keyfold.errors import (
     TableExistsError,
 )
 from keyfold.storage import table
+from keyfold.storage.catalogs import views
 from keyfold.storage.catalogs.interface import Staged
 from keyfold.storage.catalogs.namespaces import Namespace, check_name, single
+from keyfold.storage.catalogs.views import StoredView
 from keyfold.storage.rest_client import MissingError, RestClient, ThereError, client, publisher
 from keyfold.storage.schema.definition import Check, NewTable, define
 from keyfold.storage.schema.schemas import as_json
@@ -78,7 +80,7 @@ class RestCatalog:
     def drop_namespace(self, namespace: Namespace, cascade: bool) -> bool:
         name = _one(namespace)
         try:
-            if self.list_tables(namespace) and not cascade:
+            if not cascade and (self.list_tables(namespace) or self.list_views(namespace)):
                 raise NamespaceNotEmptyError(
                     f"namespace {name} is not empty; DROP … CASCADE (in Python cascade=True) "
                     "drops all"
@@ -99,7 +101,8 @@ class RestCatalog:
     def load_table(self, namespace: Namespace, name: str) -> Table:
         found = self._find(namespace, name)
         if found is None:
-            raise NoSuchTableError(f"table {sql_name(self.name, *namespace, name)} does not exist")
+            shown = sql_name(self.name, *namespace, name)
+            raise views.missing_table(shown, is_view=self._view(namespace, name) is not None)
         return found
 
     def _find(self, namespace: Namespace, name: str) -> Table | None:
@@ -152,6 +155,7 @@ class RestCatalog:
         self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
     ) -> None:
         check_name("table", to_name)
+        self._check_no_view(to_namespace, to_name)
         source, target = _object(_one(namespace), name), _object(_one(to_namespace), to_name)
         try:
             body = {"source": source, "destination": target}
@@ -176,6 +180,108 @@ class RestCatalog:
             "keyfold reads and writes it on"
         )
 
+    # ---- views ----
+
+    def list_views(self, namespace: Namespace) -> list[str]:
+        """Names of the views, sorted; none if the server has no views."""
+        name = _one(namespace)
+        try:
+            return sorted(self._client.pages("views", "databases", name, "views"))
+        except NotSupportedError:
+            return []
+        except MissingError:
+            self.load_namespace(namespace)
+            return []
+
+    def load_view(self, namespace: Namespace, name: str) -> StoredView:
+        shown, said = sql_name(self.name, *namespace, name), self._view(namespace, name)
+        if said is None:
+            is_table = "$" not in name and self._find(namespace, name) is not None
+            raise views.missing_view(shown, is_table=is_table)
+        schema = self._client.field(said, "schema", dict, f"view {name}")
+        try:
+            return views.from_json(shown, self.name, namespace[0], schema)
+        except (ValueError, TypeError, LookupError, AttributeError):
+            raise self._client.odd(f"view {name}", "a view", said) from None
+
+    def _view(self, namespace: Namespace, name: str) -> dict[str, Any] | None:
+        """The server's answer about a view, None if it has none of that name."""
+        if len(namespace) != 1 or not _is_plain(namespace[0]) or not views.may_be(name):
+            return None
+        try:
+            return self._client.ask("GET", "databases", namespace[0], "views", name)
+        except (MissingError, NotSupportedError):
+            return None
+
+    def _check_no_view(self, namespace: Namespace, name: str) -> None:
+        """Raises TableExistsError if a view has the name of a new table."""
+        if self._view(namespace, name) is not None:
+            raise views.taken("view", sql_name(self.name, *namespace, name))
+
+    def set_view(self, namespace: Namespace, name: str, view: StoredView, mode: str) -> None:
+        """Make a view. The protocol has no way to replace its query and columns: it is dropped and
+        made anew, and is there as it was if that fails.
+        """
+        check_name("view", name)
+        shown, before = sql_name(self.name, *namespace, name), self._view(namespace, name)
+        if before is None and self._find(namespace, name) is not None:
+            is_replaced = mode == views.REPLACE
+            raise (
+                views.missing_view(shown, is_table=True)
+                if is_replaced
+                else views.taken("table", shown)
+            )
+        if before is None and mode == views.REPLACE:
+            raise views.missing_view(shown, is_table=False)
+        if before is not None and mode == views.CREATE:
+            raise views.taken("view", shown)
+        if before is not None:
+            self.drop_view(namespace, name)
+        try:
+            self._make_view(namespace, name, views.to_json(view))
+        except Exception:
+            if before is not None:
+                with contextlib.suppress(TableExistsError):
+                    self._make_view(namespace, name, before["schema"])
+            raise
+
+    def _make_view(self, namespace: Namespace, name: str, schema: Mapping[str, Any]) -> None:
+        database = _one(namespace)
+        body = {"identifier": _object(database, name), "schema": schema}
+        try:
+            self._client.ask("POST", "databases", database, "views", body=body)
+        except MissingError:
+            raise NoSuchNamespaceError(f"namespace {database} does not exist") from None
+        except ThereError:
+            raise views.taken("view", sql_name(self.name, database, name)) from None
+
+    def drop_view(self, namespace: Namespace, name: str) -> bool:
+        if self._view(namespace, name) is None:
+            return False
+        with contextlib.suppress(MissingError):
+            self._client.ask("DELETE", "databases", namespace[0], "views", name)
+        return True
+
+    def rename_view(
+        self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
+    ) -> None:
+        check_name("view", to_name)
+        shown = sql_name(self.name, *to_namespace, to_name)
+        if self._view(namespace, name) is None:
+            self.load_view(namespace, name)
+        if "$" not in to_name and self._find(to_namespace, to_name) is not None:
+            raise views.taken("table", shown)
+        source, target = _object(_one(namespace), name), _object(_one(to_namespace), to_name)
+        try:
+            body = {"source": source, "destination": target}
+            self._client.ask("POST", "views", "rename", body=body)
+        except MissingError:
+            raise NoSuchNamespaceError(
+                f"namespace {_one(to_namespace)} does not exist, or the view was dropped"
+            ) from None
+        except ThereError:
+            raise views.taken("view", shown) from None
+
     # ---- staging ----
 
     def stage(self, namespace: Namespace, name: str, new: NewTable, mode: str) -> Staged:
@@ -193,6 +299,7 @@ class RestCatalog:
             )
         if mode == "replace":
             raise NoSuchTableError(f"table {shown} does not exist")
+        self._check_no_view(namespace, name)
         schema = as_json(define(shown, "", new, self.check_engine))
         body = {"identifier": _object(database, name), "schema": {k: schema.get(k) for k in _SENT}}
         try:

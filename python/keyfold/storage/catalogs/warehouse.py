@@ -24,6 +24,8 @@ from keyfold.storage.catalogs import in_place
 from keyfold.storage.catalogs.interface import Catalog, Staged
 from keyfold.storage.catalogs.namespaces import Namespace, Namespaces, check_name, single
 from keyfold.storage.catalogs.rest import RestCatalog
+from keyfold.storage.catalogs.views import StoredView, missing_table, taken
+from keyfold.storage.catalogs.warehouse_views import WarehouseViews
 from keyfold.storage.metadata.avro_records import is_name
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.schema.alter import alter
@@ -129,7 +131,8 @@ class WarehouseCatalog:
     def load_table(self, namespace: Namespace, name: str) -> Table:
         found = self._find(namespace, name)
         if found is None:
-            raise NoSuchTableError(f"table {sql_name(self.name, *namespace, name)} does not exist")
+            shown = sql_name(self.name, *namespace, name)
+            raise missing_table(shown, is_view=self._views.has(namespace, name))
         return found
 
     def _find(self, namespace: Namespace, name: str) -> Table | None:
@@ -190,6 +193,7 @@ class WarehouseCatalog:
         if not self.files.is_local:
             raise in_place.refuse_rename(self.namespaces.warehouse)
         target = self.namespaces.require(to_namespace)
+        self._check_no_view(to_namespace, to_name)
         self.namespaces.make(target)
         source = self.location(single(namespace), name)
         if not folders.move(source, self.location(target, to_name)):
@@ -212,6 +216,40 @@ class WarehouseCatalog:
             check_name("table", name)
         return self.load_table(namespace, name) if found is None else found
 
+    # ---- views ----
+
+    @property
+    def _views(self) -> WarehouseViews:
+        def is_table(namespace: Namespace, name: str) -> bool:
+            return self._find(namespace, name) is not None
+
+        return WarehouseViews(self.name, self.files, self.namespaces, is_table)
+
+    def _check_no_view(self, namespace: Namespace, name: str) -> None:
+        """Raises TableExistsError if a view has the name of a new table."""
+        if self._views.has(namespace, name):
+            raise taken("view", self._shown(namespace[0], name))
+
+    def list_views(self, namespace: Namespace) -> list[str]:
+        return self._views.names(namespace)
+
+    def load_view(self, namespace: Namespace, name: str) -> StoredView:
+        return self._views.load(namespace, name)
+
+    def set_view(self, namespace: Namespace, name: str, view: StoredView, mode: str) -> None:
+        self._check_writable()
+        self._views.set(namespace, name, view, mode)
+
+    def drop_view(self, namespace: Namespace, name: str) -> bool:
+        self._check_writable()
+        return self._views.drop(namespace, name)
+
+    def rename_view(
+        self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
+    ) -> None:
+        self._check_writable()
+        self._views.rename(namespace, name, to_namespace, to_name)
+
     # ---- staging ----
 
     def stage(self, namespace: Namespace, name: str, new: NewTable, mode: str) -> Staged:
@@ -229,6 +267,7 @@ class WarehouseCatalog:
             raise NoSuchTableError(f"table {self._shown(database, name)} does not exist")
         named, location = self._shown(database, name), self.location(database, name)
         if existing is None:
+            self._check_no_view(namespace, name)
             self.namespaces.check_free(location)
         if existing is not None and new.keeps:
             schema = redefine(existing.layout, new, self.check_engine)
@@ -255,6 +294,7 @@ class WarehouseCatalog:
         database = self.namespaces.require(namespace)
         if self._find(namespace, name) is not None:
             raise TableExistsError(f"table {self._shown(database, name)} exists")
+        self._check_no_view(namespace, name)
         self.namespaces.check_free(self.location(database, name))
         folder = self.namespaces.make(database)
         folders.clear_stale(folder)
@@ -280,10 +320,17 @@ class WarehouseCatalog:
         if staged.location == target:
             return
         if staged.mode != "replace":
+            self._check_still_free(staged, target)
             if folders.move(staged.location, target):
                 return
             self._check_place(staged, target)
         self._exchange(staged, target)
+
+    def _check_still_free(self, staged: Staged, target: str) -> None:
+        """Raises TableExistsError if a view got the name while a query filled the new table."""
+        if not self.files.is_folder(target) and self._views.has([staged.namespace], staged.table):
+            self.abort_staged(staged)
+            raise taken("view", self._staged_name(staged))
 
     def _check_place(self, staged: Staged, target: str) -> None:
         """Raises TableExistsError if a create finds a table in its place. A folder without any

@@ -5,7 +5,8 @@ import java.util.{Map => JavaMap, Set => JavaSet}
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
-import keyfold.spark.catalog.{KeyfoldFunctions, NewTable, TableChanges, TablePath}
+import com.fasterxml.jackson.databind.JsonNode
+import keyfold.spark.catalog.{KeyfoldFunctions, KeyfoldViews, NewTable, TableChanges, TablePath}
 import keyfold.spark.changes.{ChangesTable, KeyfoldChangelog}
 import keyfold.spark.procedures.KeyfoldProcedures
 import keyfold.spark.processes.ForkServer
@@ -17,7 +18,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: `spark.sql.catalog.<name> = keyfold.spark.KeyfoldCatalog`; every answer is Python's. */
 final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces with KeyfoldFunctions
-    with KeyfoldProcedures {
+    with KeyfoldProcedures with KeyfoldViews {
   private var catalog: CatalogQuestions = _
   private var warehouse: Option[String] = None
 
@@ -59,8 +60,16 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
   override def loadTable(ident: Identifier, timestamp: Long): Table =
     load(ident, "timestamp_millis" -> Math.floorDiv(timestamp, 1000L))
 
-  private def load(ident: Identifier, asOf: (String, Any)*): Table = {
-    val loaded = table(ident, "load_table", asOf: _*)
+  override def loadRelation(ident: Identifier): Relation = {
+    val found = catalog.askOfTable(named(ident), "load_relation")
+    Option(found.get("sql_view")).map(KeyfoldViews.fromJson).getOrElse(loaded(found))
+  }
+
+  private def load(ident: Identifier, asOf: (String, Any)*): Table =
+    loaded(catalog.askOfTable(named(ident), "load_table", asOf: _*))
+
+  private def loaded(json: JsonNode): Table = {
+    val loaded = new KeyfoldTable(catalog, Description(json))
     loaded.description.view match {
       case Some("metadata") => MetadataTable(catalog, loaded.description)
       case Some("read-optimized") => ReadOptimizedTable(loaded)
@@ -88,11 +97,7 @@ final class KeyfoldCatalog extends StagingTableCatalog with KeyfoldNamespaces wi
   override def dropTable(ident: Identifier): Boolean = drop(ident, purge = false)
   override def purgeTable(ident: Identifier): Boolean = drop(ident, purge = true)
 
-  /** Spark leaves the catalog's name in front of a new name that was written in full. */
-  override def renameTable(from: Identifier, to: Identifier): Unit = {
-    val isFull = to.namespace.length == 2 && to.namespace.head == name()
-    catalog.rename(named(from), if (isFull) Identifier.of(to.namespace.tail, to.name) else to)
-  }
+  override def renameTable(from: Identifier, to: Identifier): Unit = catalog.rename(named(from), to)
 
   override def stageCreate(ident: Identifier, info: TableInfo): StagedTable = stage(ident, info, "create")
   override def stageReplace(ident: Identifier, info: TableInfo): StagedTable = stage(ident, info, "replace")

@@ -39,9 +39,14 @@ final class CatalogQuestions(val name: String, options: Map[String, String]) ext
   def askOfTable(ident: Identifier, question: String, fields: (String, Any)*): JsonNode =
     askAbout(ident.namespace, ident, ident, question, ("ident" -> json(ident)) +: fields)
 
-  /** An error about a namespace is then about the new one, TableExistsError about the new name. */
-  def rename(from: Identifier, to: Identifier): Unit =
-    askAbout(to.namespace, from, to, "rename_table", Seq("ident" -> json(from), "to" -> json(to))): Unit
+  /** An error about a namespace is then about the new one, TableExistsError about the new name. Spark leaves the
+    * catalog's name in front of a new name that was written in full.
+    */
+  def rename(from: Identifier, written: Identifier, question: String = "rename_table"): Unit = {
+    val isFull = written.namespace.length == 2 && written.namespace.head == name
+    val to = if (isFull) Identifier.of(written.namespace.tail, written.name) else written
+    askAbout(to.namespace, from, to, question, Seq("ident" -> json(from), "to" -> json(to))): Unit
+  }
 
   def askOfNamespace(namespace: Array[String], question: String, fields: (String, Any)*): JsonNode = {
     val none = Identifier.of(namespace, "")
