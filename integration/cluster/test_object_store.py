@@ -1,7 +1,11 @@
-"""A warehouse on S3 through Spark: what SQL does there, and that no text shows a credential."""
+"""A warehouse on each object store through Spark: what SQL does there, and that no text shows a
+credential.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -12,45 +16,56 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from integration import TOP
+from integration.cluster import object_store_session
 from integration.faults.processes import DEADLINE
-from tests.stores import server
+from tests.stores import kinds
 
 CATALOG = "spark.sql.catalog."
-HADOOP = "spark.hadoop.fs.s3a."
+HADOOP = {  # its names of settings that are ours
+    "s3.endpoint": "fs.s3a.endpoint",
+    "s3.region": "fs.s3a.endpoint.region",
+    "s3.access-key": "fs.s3a.access.key",
+    "s3.secret-key": "fs.s3a.secret.key",
+    "gcs.endpoint": "fs.gs.storage.root.url",
+}
 
 
-@pytest.fixture(scope="module")
-def options() -> Iterator[dict[str, str]]:
-    with server.running() as found:
+@pytest.fixture(scope="module", params=kinds.KINDS)
+def options(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    with kinds.running(request.param) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def store(spark: SparkSession, options: dict[str, str]) -> str:
     """A catalog whose own options say how to log in."""
-    spark.conf.set(f"{CATALOG}store", "keyfold.spark.KeyfoldCatalog")
-    for name, value in options.items():
-        spark.conf.set(f"{CATALOG}store.{name}", value)
-    spark.sql("CREATE NAMESPACE store.shop")
-    return "store.shop"
+    name = f"on_{options['warehouse'].partition(':')[0]}"
+    spark.conf.set(f"{CATALOG}{name}", "keyfold.spark.KeyfoldCatalog")
+    for setting, value in options.items():
+        spark.conf.set(f"{CATALOG}{name}.{setting}", value)
+    spark.sql(f"CREATE NAMESPACE {name}.shop")
+    return f"{name}.shop"
 
 
 @pytest.fixture
 def hadoop(spark: SparkSession, options: dict[str, str]) -> Iterator[str]:
-    """A catalog of the same warehouse, to which Hadoop's settings lead."""
-    spark.conf.set(f"{CATALOG}lake", "keyfold.spark.KeyfoldCatalog")
-    spark.conf.set(f"{CATALOG}lake.warehouse", options["warehouse"].replace("s3:", "s3a:"))
-    names = {
-        "endpoint": "s3.endpoint",
-        "endpoint.region": "s3.region",
-        "access.key": "s3.access-key",
-        "secret.key": "s3.secret-key",
-    }
-    for theirs, ours in names.items():
-        spark.conf.set(HADOOP + theirs, options[ours])
-    yield "lake.shop"
-    for theirs in names:
-        spark.conf.unset(HADOOP + theirs)
+    """A catalog of the same warehouse, which Hadoop's settings of the session log in as far as they
+    have names for it.
+    """
+    scheme = options["warehouse"].partition(":")[0]
+    name = f"hadoop_{scheme}"
+    spark.conf.set(f"{CATALOG}{name}", "keyfold.spark.KeyfoldCatalog")
+    theirs = {HADOOP[setting]: options[setting] for setting in HADOOP if setting in options}
+    theirs |= {setting: options[setting] for setting in options if setting.startswith("fs.")}
+    own = {s: v for s, v in options.items() if s not in HADOOP and not s.startswith("fs.")}
+    for setting, value in own.items():
+        value = value.replace("s3:", "s3a:") if setting == "warehouse" else value
+        spark.conf.set(f"{CATALOG}{name}.{setting}", value)
+    for setting, value in theirs.items():
+        spark.conf.set(f"spark.hadoop.{setting}", value)
+    yield f"{name}.shop"
+    for setting in theirs:
+        spark.conf.unset(f"spark.hadoop.{setting}")
 
 
 def rows(found: DataFrame) -> list[tuple[object, ...]]:
@@ -76,7 +91,9 @@ def test_sql(spark: SparkSession, store: str, hadoop: str) -> None:
         )
     )
     assert rows(spark.table(table)) == expected
-    spark.sql("CALL store.sys.compact(table => 'shop.stock', compact_strategy => 'full')").collect()
+    catalog = store.partition(".")[0]
+    compact = "sys.compact(table => 'shop.stock', compact_strategy => 'full')"
+    spark.sql(f"CALL {catalog}.{compact}").collect()
     assert rows(spark.table(f"{hadoop}.stock")) == expected
     spark.sql(f"DELETE FROM {table} WHERE sku = 's1'")
     assert rows(spark.table(table)) == [row for row in expected if row[0] != "s1"]
@@ -103,11 +120,21 @@ def test_a_query_that_fails_leaves_no_table(spark: SparkSession, store: str) -> 
     assert not spark.catalog.tableExists(f"{store}.broken")
 
 
-def test_nothing_shows_a_credential(options: dict[str, str], tmp_path: Path) -> None:
+def test_nothing_shows_a_credential(tmp_path: Path) -> None:
     """All that a session writes, its log at INFO and the errors of a wrong endpoint included."""
-    environment = {**os.environ, **{f"S3_{name}": value for name, value in options.items()}}
+    with contextlib.ExitStack() as servers:
+        stores = {kind: servers.enter_context(kinds.running(kind)) for kind in kinds.KINDS}
+        said = said_by_a_session(stores, tmp_path)
+    for part in ("Physical Plan", "keyfold", "Table Properties", "CREATE TABLE", "INFO", "failed"):
+        assert part in said, part
+    for secret in (*kinds.SECRETS, "is-not-shown-either"):
+        assert secret not in said
+
+
+def said_by_a_session(stores: dict[str, dict[str, str]], folder: Path) -> str:
+    environment = os.environ | {object_store_session.STORES: json.dumps(stores)}
     done = subprocess.run(
-        [sys.executable, "-m", "integration.cluster.object_store_session", str(tmp_path)],
+        [sys.executable, "-m", "integration.cluster.object_store_session", str(folder)],
         cwd=TOP,
         env=environment,
         stdout=subprocess.PIPE,
@@ -117,7 +144,4 @@ def test_nothing_shows_a_credential(options: dict[str, str], tmp_path: Path) -> 
         check=False,
     )
     assert done.returncode == 0, done.stdout[-5000:]
-    for said in ("Physical Plan", "keyfold", "Table Properties", "CREATE TABLE", "INFO", "failed"):
-        assert said in done.stdout, said
-    assert options["s3.secret-key"] not in done.stdout
-    assert "is-not-shown-either" not in done.stdout
+    return done.stdout
