@@ -146,7 +146,7 @@ def test_an_error_is_sent_at_once_and_the_rest_is_not_read(jvm: Jvm) -> None:
     answer = jvm.channel.receive()
     assert answer is not None
     error = answer["error"]
-    assert (error["kind"], error["fold"], error["group"]) == ("FoldOverflowError", 1, 4)
+    assert (error["kind"], error["group"]) == ("FoldOverflowError", 4)
     assert "function keyfold.sum, group 4: the sum (2147483648) does not" in error["message"]
 
 

@@ -81,10 +81,8 @@ class _Calls(Folding):
         self.channel.send_batches(schema, iter(batches))
 
     def place_of(self, error: Exception, frame: frames.Frame) -> dict[str, Any]:
-        """See `Folding.place_of`: the number of the call, and that of the group."""
-        place = frame.get("rows", frame.get("states", frame.get("take")))
-        where: dict[str, Any] = {} if place is None else {"fold": place}
-        return where | ({"group": error.group} if isinstance(error, GroupError) else {})
+        """See `Folding.place_of`: the number of the group."""
+        return {"group": error.group} if isinstance(error, GroupError) else {}
 
 
 def _groups(batch: pa.RecordBatch) -> Any:

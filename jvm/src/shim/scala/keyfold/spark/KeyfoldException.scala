@@ -18,8 +18,8 @@ class KeyfoldException(val kind: String, message: String, cause: Throwable = nul
   }
 }
 
-/** The group of a query that a failure is about, with its key where Python has that, and the number of the function. */
-final case class FailedGroup(number: Int, key: Option[Array[Byte]], fold: Int)
+/** The group of a query that a failure is about, with its key where Python has that. */
+final case class FailedGroup(number: Int, key: Option[Array[Byte]])
 
 object KeyfoldException {
   /** That a Python process ended while it was asked something. */
@@ -35,7 +35,7 @@ object KeyfoldException {
   def fromAnswer(error: JsonNode): KeyfoldException =
     new KeyfoldException(error.path("kind").asText("KeyfoldError"), error.path("message").asText,
       details = details(error), group = Option(error.get("group")).map { number =>
-        FailedGroup(number.asInt, Option(error.get("key")).map(_.binaryValue), error.path("fold").asInt)
+        FailedGroup(number.asInt, Option(error.get("key")).map(_.binaryValue))
       })
 
   private def details(error: JsonNode): String = {

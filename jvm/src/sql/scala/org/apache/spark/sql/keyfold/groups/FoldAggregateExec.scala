@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.truncatedString
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 import org.apache.spark.sql.execution.aggregate.{BaseAggregateExec, ObjectHashAggregateExec, SortAggregateExec}
-import org.apache.spark.sql.execution.metric.SQLMetrics
+import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.window.WindowExecBase
 import org.apache.spark.sql.keyfold.aggregates.{FoldFunction, OrderedFold}
 
@@ -30,12 +30,7 @@ final case class FoldAggregateExec(
   override lazy val allAttributes: AttributeSeq = child.output ++ aggregateBufferAttributes ++ aggregateAttributes ++
     aggregateExpressions.flatMap(_.aggregateFunction.inputAggBufferAttributes)
 
-  override lazy val metrics = Map(
-    "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "number of output rows"),
-    "batches" -> SQLMetrics.createMetric(sparkContext, "batches of rows to Python"),
-    "answers" -> SQLMetrics.createMetric(sparkContext, "answers with results from Python"),
-    "emptied" -> SQLMetrics.createMetric(sparkContext, "times that groups were emitted or sorted for memory"),
-    "spillSize" -> SQLMetrics.createSizeMetric(sparkContext, "spill size"))
+  override lazy val metrics: Map[String, SQLMetric] = FoldFigures.metrics(sparkContext)
 
   override def simpleString(fields: Int): String =
     s"FoldAggregate(keys=${listed(groupingExpressions, fields)}, functions=${listed(aggregateExpressions, fields)}, " +
@@ -53,8 +48,7 @@ final case class FoldAggregateExec(
   def inputs: Seq[Attribute] = inputAttributes
 
   override protected def doExecute(): RDD[InternalRow] = {
-    val figures = new FoldFigures(longMetric("numOutputRows"), longMetric("batches"), longMetric("answers"),
-      longMetric("emptied"), longMetric("spillSize"))
+    val figures = new FoldFigures(metrics)
     child.execute().mapPartitionsWithIndexInternal { (part, rows) =>
       if (groupingExpressions.nonEmpty && !rows.hasNext) Iterator.empty
       else new FoldIterator(this, part, rows, figures)

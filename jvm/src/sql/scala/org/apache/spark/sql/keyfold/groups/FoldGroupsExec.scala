@@ -1,12 +1,12 @@
 package org.apache.spark.sql.keyfold.groups
 
 import keyfold.spark.KeyfoldException
-import org.apache.spark.TaskContext
+import org.apache.spark.{SparkContext, TaskContext}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
-import org.apache.spark.sql.execution.metric.SQLMetrics
+import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.keyfold.arrow.ArrowBatchReader
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.ColumnarBatch
@@ -22,24 +22,37 @@ final case class FoldGroupsExec(keys: Seq[Attribute], results: Seq[Attribute], c
   override def simpleString(fields: Int): String =
     s"FoldGroups(keys=${keys.mkString("[", ", ", "]")}, functions=${calls.mkString("[", ", ", "]")})"
 
-  override lazy val metrics = Map(
-    "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "number of output rows"),
-    "batches" -> SQLMetrics.createMetric(sparkContext, "batches of rows to Python"),
-    "answers" -> SQLMetrics.createMetric(sparkContext, "batches of groups from Python"),
-    "emptied" -> SQLMetrics.createMetric(sparkContext, "times that groups were emitted for memory"),
-    "spillSize" -> SQLMetrics.createSizeMetric(sparkContext, "spill size"))
+  override lazy val metrics: Map[String, SQLMetric] = FoldFigures.metrics(sparkContext)
 
   override protected def doExecute(): RDD[InternalRow] =
     throw new UnsupportedOperationException("its groups are columns")
 
   override protected def doExecuteColumnar(): RDD[ColumnarBatch] = {
-    val figures = new FoldFigures(longMetric("numOutputRows"), longMetric("batches"), longMetric("answers"),
-      longMetric("emptied"), longMetric("spillSize"))
+    val figures = new FoldFigures(metrics)
     val named = keys.map(key => key.name -> key.dataType)
     child.execute().mapPartitionsInternal(rows => new GroupBatches(rows, named, figures))
   }
 
   override protected def withNewChildInternal(changed: SparkPlan): FoldGroupsExec = copy(child = changed)
+}
+
+/** Executor side: the figures of an operator. */
+final class FoldFigures(metrics: Map[String, SQLMetric]) extends Serializable {
+  val rows: SQLMetric = metrics("numOutputRows")
+  val batches: SQLMetric = metrics("batches")
+  val answers: SQLMetric = metrics("answers")
+  val emptied: SQLMetric = metrics("emptied")
+  val spilled: SQLMetric = metrics("spillSize")
+}
+
+object FoldFigures {
+  /** Driver side: the metrics of an operator, by their names. */
+  def metrics(context: SparkContext): Map[String, SQLMetric] = Map(
+    "numOutputRows" -> SQLMetrics.createMetric(context, "number of output rows"),
+    "batches" -> SQLMetrics.createMetric(context, "batches of rows to Python"),
+    "answers" -> SQLMetrics.createMetric(context, "batches of results from Python"),
+    "emptied" -> SQLMetrics.createMetric(context, "times that groups were emitted or sorted for memory"),
+    "spillSize" -> SQLMetrics.createSizeMetric(context, "spill size"))
 }
 
 /** Executor side: the groups of one task, whose rows the operator below sends as its own are asked for. */

@@ -1,18 +1,11 @@
 package org.apache.spark.sql.keyfold.groups
 
-import scala.collection.mutable.ArrayBuffer
-
-import keyfold.spark.{FailedGroup, KeyfoldException}
+import keyfold.spark.KeyfoldException
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.execution.aggregate.AggregationIterator
-import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.keyfold.aggregates.{FoldBatcher, FoldFunction, KeptBytes, OrderedFold}
-
-/** Executor side: the figures of an operator. */
-final class FoldFigures(val rows: SQLMetric, val batches: SQLMetric, val answers: SQLMetric, val emptied: SQLMetric,
-    val spilled: SQLMetric) extends Serializable
 
 /** Executor side: the groups of one task. When memory is due, a partial operator emits all groups and begins anew;
   * any other puts their payloads into Spark's external sorter, and merges equal keys at the end.
@@ -31,35 +24,25 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
   private val form =
     if (node.aggregateExpressions.exists(call => call.mode == Final || call.mode == Complete)) "value" else "state"
   private val isGrouped = node.groupingExpressions.nonEmpty
-  private val keys = new GroupKeys(node.groupingExpressions.size)
-  private val groups: GroupBuffers =
-    if (aggregateFunctions.length == folds.size) new SharedBuffer(folds, batcher.columns)
-    else new OwnBuffers(() => created())
+  private val groups = new GroupBuffers(() => created())
   private lazy val sorted = new SortedGroups(groupingAttributes, aggregateFunctions)
-  private var sent: Seq[UnsafeRow] = Nil // keys of the groups whose ordered rows were sent last
-  private var sentBefore = 0
   private var isSorted = false
-  private var waiting: InternalRow = _ // there was no room for its group
   private var output: Iterator[UnsafeRow] = Iterator.empty
   private var isDone = false
 
   override def hasNext: Boolean = {
-    while (!output.hasNext && !isDone) named(keyOf)(advance())
+    while (!output.hasNext && !isDone) named(advance())
     output.hasNext
   }
 
-  /** A failure about a group gets the group's keys: Python knows its number only. */
-  private def named[T](key: FailedGroup => Option[UnsafeRow])(work: => T): T =
+  /** A failure about a group gets the group's key: Python knows its number only. */
+  private def named[T](work: => T): T =
     try work
     catch {
       case failed: KeyfoldException if !isGrouped => throw failed.about(GroupNames.AllRows)
       case failed: KeyfoldException =>
-        throw failed.group.flatMap(key).fold(failed)(key => failed.about(shown(key)))
+        throw failed.group.flatMap(group => groups.keys.lift(group.number)).fold(failed)(key => failed.about(shown(key)))
     }
-
-  /** The key of a failed group; groups of ordered rows are numbered as they are sent. */
-  private def keyOf(failed: FailedGroup): Option[UnsafeRow] =
-    if (failed.fold < folds.size) keys.of(failed.number) else sent.lift(failed.number - sentBefore)
 
   private def shown(key: UnsafeRow): String =
     GroupNames.shown(node.groupingExpressions.map(column => column.name -> column.dataType), key)
@@ -74,9 +57,9 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
     val isLast = fill()
     if (!isLast) figures.emptied += 1
     if (isLast && !isSorted || node.isPartial)
-      output = drained(form)((number, key) => generateOutput(key, groups(number)))
+      output = drained(form)(number => generateOutput(groups.keys(number), groups(number)))
     else {
-      drained("state")((number, key) => sorted.add(key, groups(number))).foreach(_ => ())
+      drained("state")(number => sorted.add(groups.keys(number), groups(number))).foreach(_ => ())
       isSorted = true
       if (isLast) output = merged()
     }
@@ -90,28 +73,28 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
   private def fill(): Boolean = {
     if (!isGrouped) group(groupingProjection(null)): Unit
     var isFull = false
-    while (!isFull && (waiting != null || input.hasNext)) {
-      val row = if (waiting != null) waiting else input.next()
-      val number = if (isGrouped) group(groupingProjection(row)) else 0
-      isFull = number < 0
-      waiting = if (isFull) row else null
-      if (!isFull) {
-        processRow(groups(number), row)
-        isFull = groups.isFull || isHeavy || batcher.isDue
-      }
+    while (!isFull && input.hasNext) {
+      val row = input.next()
+      processRow(groups(if (isGrouped) group(groupingProjection(row)) else 0), row)
+      isFull = groups.isFull || isHeavy || batcher.isDue
     }
-    waiting == null && !input.hasNext
+    !input.hasNext
   }
 
-  private def isHeavy: Boolean = kept.count > FoldIterator.OrderedBytes
+  private def isHeavy: Boolean = kept.count > FoldIterator.HeldBytes
 
   private def attach(ordered: Seq[OrderedFold]): Unit =
     ordered.zip(batcher.columns.drop(folds.size)).foreach { case (fold, column) => fold.attach(column, kept) }
 
   private def group(key: UnsafeRow): Int = {
-    val number = keys.find(key)
-    if (number == groups.size) groups.grow()
-    number
+    val known = groups.find(key)
+    if (known >= 0) known else begin(key)
+  }
+
+  private def begin(key: UnsafeRow): Int = {
+    kept.count += key.getSizeInBytes
+    groups.grow(key.copy())
+    groups.size - 1
   }
 
   private lazy val blank = new SpecificInternalRow(aggregateFunctions.toSeq.flatMap(_.aggBufferAttributes.map(_.dataType)))
@@ -124,65 +107,45 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
   }
 
   /** Something of each group; then all are forgotten. */
-  private def drained[T](form: String)(of: (Int, UnsafeRow) => T): Iterator[T] = {
+  private def drained[T](form: String)(of: Int => T): Iterator[T] = {
     batcher.columns.foreach(_.foldAll(form))
-    val found = if (ordered.isEmpty || form == "state") keys.drain() else prepared(keys.drain())
-    found.map { case (number, key) => named(keyOf)(of(number, key)) } ++ cleared()
+    val all = groups.keys.indices
+    val found = if (form == "state") all.iterator else all.grouped(FoldIterator.Prepared).flatMap(prepared)
+    found.map(number => named(of(number))) ++ later(forget())
   }
 
-  /** These groups, after the rows of many of them were sent in their order. */
-  private def prepared(found: Iterator[(Int, UnsafeRow)]): Iterator[(Int, UnsafeRow)] =
-    found.map { case (number, key) => (number, key.copy()) }.grouped(FoldIterator.Prepared).flatMap { some =>
-      sentBefore += sent.size
-      sent = some.map(_._2)
-      named(keyOf)(some.foreach { case (number, _) => prepare(number) })
-      some
-    }
-
-  private def prepare(number: Int): Unit = ordered.foreach(_.prepare(groups(number)))
-
-  private def cleared(): Iterator[Nothing] = later {
-    keys.clear()
-    forget()
+  /** These groups, after their ordered rows were sent: in the order of their numbers, which are so the worker's too. */
+  private def prepared(some: Seq[Int]): Seq[Int] = named {
+    some.foreach(number => ordered.foreach(_.prepare(groups(number))))
+    some
   }
 
   private def forget(): Unit = {
     groups.clear()
     kept.count = 0
-    sent = Nil
-    sentBefore = 0
     batcher.clear()
   }
 
   /** The groups that were sorted, so many at a time that their results come together. */
   private def merged(): Iterator[UnsafeRow] = {
-    keys.free()
     val (functions, inputs) = merging
     val merge = generateProcessRow(functions.map(_._1), functions.map(_._2), inputs)
     val found = sorted.iterator()
     figures.spilled += sorted.spilled
-    val held = new ArrayBuffer[UnsafeRow]
     var hasMore = found.next()
-    def keyOfHeld(failed: FailedGroup): Option[UnsafeRow] = held.lift(failed.number)
 
     def window(): Unit = {
-      held.clear()
-      forget()
-      def isRoom = held.size < FoldIterator.Window && !isHeavy && !batcher.isDue
-      while (hasMore && (held.isEmpty || found.getKey == held.last || isRoom)) {
-        if (held.isEmpty || found.getKey != held.last) {
-          held += found.getKey.copy()
-          groups.grow()
-        }
-        merge(groups(held.size - 1), found.getValue)
+      def isSame = groups.keys.lastOption.contains(found.getKey)
+      def isRoom = groups.size < FoldIterator.Window && !isHeavy && !batcher.isDue
+      while (hasMore && (groups.size == 0 || isSame || isRoom)) {
+        if (!isSame) begin(found.getKey): Unit
+        merge(groups(groups.size - 1), found.getValue)
         hasMore = found.next()
       }
-      batcher.columns.foreach(_.foldAll(form))
-      if (form == "value") held.indices.foreach(prepare)
     }
     Iterator.continually(()).takeWhile(_ => hasMore).flatMap { _ =>
-      named(keyOfHeld)(window())
-      held.indices.iterator.map(number => named(keyOfHeld)(generateOutput(held(number), groups(number))))
+      named(window())
+      drained(form)(number => generateOutput(groups.keys(number), groups(number)))
     }
   }
 
@@ -199,7 +162,6 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
   }
 
   private def finished(): Iterator[Nothing] = later {
-    keys.free()
     figures.batches += batcher.batches
     figures.answers += batcher.answers
   }
@@ -218,5 +180,5 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
 object FoldIterator {
   private val Window = 1 << 16
   private val Prepared = 1 << 12
-  private val OrderedBytes = 64L << 20
+  private val HeldBytes = 64L << 20
 }

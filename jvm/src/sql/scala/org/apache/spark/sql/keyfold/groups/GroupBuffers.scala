@@ -1,5 +1,7 @@
 package org.apache.spark.sql.keyfold.groups
 
+import java.util.HashMap
+
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.spark.SparkEnv
@@ -8,58 +10,44 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateFunction, TypedImperativeAggregate}
 import org.apache.spark.sql.execution.UnsafeKVExternalSorter
-import org.apache.spark.sql.keyfold.aggregates.{Accumulator, FoldColumn, FoldFunction}
-import org.apache.spark.sql.types.{BinaryType, StructField, StructType}
+import org.apache.spark.sql.types.{StructField, StructType}
 
-/** Executor side: the buffers in which Spark's code finds the accumulators of a group, by the group's number. */
-trait GroupBuffers {
-  def size: Int
-  def grow(): Unit
-  def apply(group: Int): InternalRow
-  def isFull: Boolean
-  def clear(): Unit
-}
-
-/** Executor side: one buffer for all groups, whose functions are all folds: only the number differs. */
-final class SharedBuffer(folds: Seq[FoldFunction], columns: Seq[FoldColumn]) extends GroupBuffers {
-  private val accumulators = columns.map(new Accumulator(_, 0)).toArray
-  private val places = folds.map(_.mutableAggBufferOffset).toArray
-  private val buffer = new SpecificInternalRow(folds.map(_ => BinaryType))
-  private var groups = 0
-
-  override def size: Int = groups
-  override def isFull: Boolean = false
-  override def grow(): Unit = {
-    columns.foreach(_.newGroup(): Unit)
-    groups += 1
-  }
-
-  /** The accumulators are put in anew: Spark leaves payloads in their place. */
-  override def apply(group: Int): InternalRow = {
-    var i = 0
-    while (i < accumulators.length) {
-      accumulators(i).number = group
-      buffer.update(places(i), accumulators(i))
-      i += 1
-    }
-    buffer
-  }
-
-  override def clear(): Unit = groups = 0
-}
-
-/** Executor side: a buffer for each group, which holds what Spark's own functions have of it. */
-final class OwnBuffers(created: () => InternalRow) extends GroupBuffers {
+/** Executor side: the groups of one task by their numbers: the key of each, and the buffer in which Spark's code finds
+  * its accumulators. They are objects of Java, so there is an end to them.
+  */
+final class GroupBuffers(created: () => InternalRow) {
+  private val numbers = new HashMap[UnsafeRow, Integer]
+  private val found = new ArrayBuffer[UnsafeRow]
   private val buffers = new ArrayBuffer[InternalRow]
 
-  override def size: Int = buffers.size
-  override def isFull: Boolean = buffers.size >= OwnBuffers.Most
-  override def grow(): Unit = buffers += created()
-  override def apply(group: Int): InternalRow = buffers(group)
-  override def clear(): Unit = buffers.clear()
+  def size: Int = found.size
+  def isFull: Boolean = size >= GroupBuffers.Most
+  def apply(group: Int): InternalRow = buffers(group)
+
+  /** The keys of all groups. */
+  def keys: scala.collection.IndexedSeq[UnsafeRow] = found
+
+  /** The number of the group with this key; -1 for a new key. */
+  def find(key: UnsafeRow): Int = {
+    val number = numbers.get(key)
+    if (number == null) -1 else number
+  }
+
+  /** Begins a group with this key, which is kept. */
+  def grow(key: UnsafeRow): Unit = {
+    numbers.put(key, size): Unit
+    found += key
+    buffers += created()
+  }
+
+  def clear(): Unit = {
+    numbers.clear()
+    found.clear()
+    buffers.clear()
+  }
 }
 
-object OwnBuffers {
+object GroupBuffers {
   private val Most = 1 << 18
 }
 
