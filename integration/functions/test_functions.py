@@ -113,12 +113,12 @@ SCALARS = {
 }
 REFUSED = {
     "to_bitmap(1.5)": ("to_bitmap", "whole number", "DECIMAL(2,1)"),
-    "keyfold.to_bitmap(1, 2)": ("to_bitmap", "2 arguments"),
-    "keyfold.bitmap_or(to_bitmap(1))": ("bitmap_or", "1 arguments"),
+    "keyfold.to_bitmap(1, 2)": ("to_bitmap", "found (INT, INT)"),
+    "keyfold.bitmap_or(to_bitmap(1))": ("bitmap_or", "found (BINARY)"),
     "bitmap_contains(to_bitmap(1), 'a')": ("bitmap_contains", "STRING"),
     "keyfold.bitmap_count(5)": ("BINARY", "INT"),
     "hll_hash(1.5)": ("hll_hash", "DECIMAL(2,1)"),
-    "keyfold.intersect_count(X'00', 1)": ("intersect_count", "2 arguments"),
+    "keyfold.intersect_count(X'00', 1)": ("intersect_count", "found (BINARY, INT)"),
     "keyfold.nothing(1)": ("keyfold", "nothing"),
 }
 FAILS = {

@@ -99,14 +99,14 @@ final class Bitmap private (private var narrow: RoaringBitmap, private var wide:
 object Bitmap {
   private val Mask = 0xffffffffL
 
+  def of(numbers: Iterable[Long]): Bitmap = {
+    val bitmap = new Bitmap
+    numbers.foreach(bitmap.add)
+    bitmap
+  }
+
   /** The set of these numbers, None if one is. */
-  def of(numbers: Seq[Option[Long]]): Option[Bitmap] =
-    if (numbers.exists(_.isEmpty)) None
-    else {
-      val bitmap = new Bitmap
-      numbers.flatten.foreach(bitmap.add)
-      Some(bitmap)
-    }
+  def ofAll(numbers: Seq[Option[Long]]): Option[Bitmap] = Option.when(numbers.forall(_.isDefined))(of(numbers.flatten))
 
   def narrow(bitmap: RoaringBitmap): Bitmap = new Bitmap(bitmap, null)
   def wide(bitmap: Roaring64Bitmap): Bitmap = new Bitmap(null, bitmap)

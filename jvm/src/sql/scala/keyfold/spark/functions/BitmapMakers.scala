@@ -1,8 +1,12 @@
 package keyfold.spark.functions
 
+import scala.annotation.nowarn
+
+import org.apache.commons.codec.digest.MurmurHash3
 import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.hash.Murmur3_x86_32
 import org.apache.spark.unsafe.types.UTF8String
 
 /** Both sides: a bitmap of one number. Doris reads a number that is NULL, junk or out of range as none. */
@@ -12,15 +16,13 @@ abstract class ToBitmap(name: String, isWide: Boolean) extends Declared {
       "; an empty bitmap for any other number or text")
 
   def of(value: Option[Long]): Array[Byte] = {
-    val bitmap = if (isWide) new Bitmap().toWide else new Bitmap
-    value.foreach(bitmap.add)
-    bitmap.toBytes
+    val bitmap = Bitmap.of(value)
+    (if (isWide) bitmap.toWide else bitmap).toBytes
   }
 
-  override protected def form(found: Seq[DataType]): BoundFunction = found match {
+  override protected def form: PartialFunction[Seq[DataType], BoundFunction] = {
     case Seq(_: StringType) => new ToBitmapOfText(this)
-    case Seq(one) => new ToBitmapOfNumber(this, Numbers.wholeType(one).getOrElse(throw wrong(s"not ${one.sql}")))
-    case _ => throw wrong(s"not ${found.length} arguments")
+    case Seq(Numbers.Whole(number)) => new ToBitmapOfNumber(this, number)
   }
 }
 
@@ -48,7 +50,7 @@ object BitmapFromString extends Scalar[Array[Byte]](About("bitmap_from_string", 
       BinaryType, StringType) {
   def invoke(text: UTF8String): Array[Byte] = if (text == null) null else {
     val parts = text.toString.split(',').toSeq.filter(_.nonEmpty)
-    Bitmap.of(parts.map(Numbers.unsigned(_: String))).map(_.toBytes).orNull
+    Bitmap.ofAll(parts.map(Numbers.unsigned(_: String))).map(_.toBytes).orNull
   }
 }
 
@@ -61,13 +63,11 @@ abstract class ArrayBitmap(name: String, skipsNulls: Boolean) extends Declared {
       (if (skipsNulls) "not from 0 to 2^64-1" else "NULL or not from 0 to 2^64-1"))
 
   def of(numbers: Seq[Option[Decimal]]): Option[Bitmap] =
-    Bitmap.of((if (skipsNulls) numbers.filter(_.isDefined) else numbers).map(_.flatMap(Numbers.unsigned(_: Decimal))))
+    Bitmap.ofAll((if (skipsNulls) numbers.filter(_.isDefined) else numbers).map(_.flatMap(Numbers.unsigned(_: Decimal))))
 
-  override protected def form(found: Seq[DataType]): BoundFunction = found match {
-    case Seq(ArrayType(element, _)) if Numbers.wholeType(element).isDefined =>
-      new BitmapOfArray(this, Numbers.wholeType(element).get)
+  override protected def form: PartialFunction[Seq[DataType], BoundFunction] = {
+    case Seq(ArrayType(Numbers.Whole(element), _)) => new BitmapOfArray(this, element)
     case Seq(NullType) => new BitmapOfArray(this, Numbers.OfBigint)
-    case _ => throw wrong(s"not ${found.map(_.sql).mkString(", ")}")
   }
 }
 
@@ -83,4 +83,21 @@ final class BitmapOfArray(of: ArrayBitmap, element: DecimalType)
     }
     of.of(numbers).map(_.toBytes).orNull
   }
+}
+
+/** Executor side: the bitmap of a text's MurmurHash3, with Doris' seed, so that both give the same number. */
+object BitmapHash extends Scalar[Array[Byte]](About("bitmap_hash", "(STRING) bitmap", "an empty bitmap",
+      "the bitmap of a text's 32-bit MurmurHash3; two texts can have one hash"), BinaryType, StringType) {
+  private val Seed = 104729
+
+  def invoke(text: UTF8String): Array[Byte] = Bitmap.of(Option(text).map(text =>
+    Murmur3_x86_32.hashUnsafeBytes2(text.getBaseObject, text.getBaseOffset, text.numBytes, Seed) & 0xffffffffL)).toBytes
+}
+
+/** Executor side: the bitmap of one lane of a text's 128-bit MurmurHash3, seed 0, as Doris has it. */
+object BitmapHash64 extends Scalar[Array[Byte]](About("bitmap_hash64", "(STRING) bitmap", "an empty bitmap",
+      "the bitmap of a text's 64-bit MurmurHash3"), BinaryType, StringType) {
+  @nowarn("cat=deprecation") // it is no hash of MurmurHash3's author, which is why the library discourages it
+  def invoke(text: UTF8String): Array[Byte] =
+    Bitmap.of(Option(text).map(text => MurmurHash3.hash64(text.getBytes, 0, text.numBytes, 0))).toBytes
 }

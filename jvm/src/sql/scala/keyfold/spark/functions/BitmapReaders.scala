@@ -66,9 +66,8 @@ object BitmapContains extends Declared {
   override val about: About = About("bitmap_contains rb_contains", "(bitmap, whole number) BOOLEAN", "NULL",
     "whether a bitmap holds a number")
 
-  override protected def form(found: Seq[DataType]): BoundFunction = found match {
-    case Seq(_, one) => new BitmapHolds(Numbers.wholeType(one).getOrElse(throw wrong(s"not ${one.sql}")))
-    case _ => throw wrong(s"not ${found.length} arguments")
+  override protected def form: PartialFunction[Seq[DataType], BoundFunction] = {
+    case Seq(_, Numbers.Whole(number)) => new BitmapHolds(number)
   }
 }
 

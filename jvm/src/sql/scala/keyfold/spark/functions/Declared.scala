@@ -1,7 +1,7 @@
 package keyfold.spark.functions
 
 import org.apache.spark.sql.connector.catalog.functions.{BoundFunction, ScalarFunction, UnboundFunction}
-import org.apache.spark.sql.types.{BinaryType, DataType, StructType}
+import org.apache.spark.sql.types.{DataType, StructType}
 
 /** Both sides: the description of a function; DESCRIBE FUNCTION shows it, docs/states.md is held to it.
   * `names` are its name and its aliases, `call` its arguments and result as `(bitmap, BIGINT) BOOLEAN`.
@@ -30,17 +30,14 @@ trait Declared extends UnboundFunction {
     s"Names: ${about.allNames.mkString(", ")}")
 
   /** The one form of this function, or the form for these types. Spark casts arguments to what it takes. */
-  protected def form(arguments: Seq[DataType]): BoundFunction
+  protected def form: PartialFunction[Seq[DataType], BoundFunction]
 
+  /** The form for these types, or the error that Spark shows as FUNCTION_CANNOT_PROCESS_INPUT. */
   override def bind(arguments: StructType): BoundFunction = {
-    val bound = form(arguments.fields.toSeq.map(_.dataType))
-    if (bound.inputTypes.length != arguments.length) throw wrong(s"not ${arguments.length} arguments")
-    bound
+    val found = arguments.fields.toSeq.map(_.dataType)
+    form.lift(found).filter(_.inputTypes.length == found.length).getOrElse(throw new UnsupportedOperationException(
+      s"${about.name} takes ${about.arguments}, found ${found.map(_.sql).mkString("(", ", ", ")")}"))
   }
-
-  /** The error that Spark shows as FUNCTION_CANNOT_PROCESS_INPUT. */
-  def wrong(found: String): Throwable =
-    new UnsupportedOperationException(s"${about.name} takes ${about.arguments}, $found")
 }
 
 /** Executor side: one form of a function. Two of one name and types are the same function, so that Spark
@@ -61,25 +58,8 @@ trait Bound extends BoundFunction {
   */
 abstract class Scalar[R](val about: About, result: DataType, arguments: DataType*)
     extends Declared with ScalarFunction[R] with Bound {
-  override protected def form(found: Seq[DataType]): BoundFunction = this
+  override protected def form: PartialFunction[Seq[DataType], BoundFunction] = { case _ => this }
   override def name(): String = about.name
   override def inputTypes(): Array[DataType] = arguments.toArray
   override def resultType(): DataType = result
-}
-
-/** Driver side: an aggregate that Python folds, for arguments of certain types. `of` says to Python what they are,
-  * `nothing` is the result of no rows.
-  */
-final class FoldForm(val about: About, val of: String, val nothing: Any, result: DataType, arguments: DataType*)
-    extends Bound {
-  override def name(): String = about.name
-  override def inputTypes(): Array[DataType] = arguments.toArray
-  override def resultType(): DataType = result
-  override def isResultNullable: Boolean = false
-}
-
-/** Driver side: an aggregate that Python folds, with one form: of bytes that were stored. */
-abstract class FoldOfBytes(override val about: About, of: String, nothing: => Any, result: DataType) extends Declared {
-  override def isAggregate: Boolean = true
-  override protected def form(found: Seq[DataType]): BoundFunction = new FoldForm(about, of, nothing, result, BinaryType)
 }

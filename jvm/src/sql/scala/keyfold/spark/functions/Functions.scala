@@ -5,12 +5,9 @@ object Functions {
   val all: Seq[Declared] = Seq(
     ToBitmap32, ToBitmap64, BitmapFromString, BitmapFromArray, RbBuild, BitmapEmpty, BitmapHash, BitmapHash64,
     BitmapCount, BitmapContains, BitmapMin, BitmapMax, BitmapToString, BitmapToArray,
-    BitmapAnd, BitmapOr, BitmapXor, BitmapAndNot, BitmapAndCount, BitmapOrCount, BitmapXorCount, BitmapAndNotCount,
     BitmapHasAny, BitmapHasAll, BitmapSubsetInRange, BitmapSubsetLimit, SubBitmap,
-    BitmapUnion, BitmapUnionCount, BitmapIntersect, GroupBitmapXor, BitmapAgg, BitmapUnionInt,
-    IntersectCount, OrthogonalBitmapIntersect,
-    HllHash, HllEmpty, HllCardinality, HllUnion, HllUnionAgg,
-    ToQuantileState, QuantileStateEmpty, QuantilePercent, QuantileUnion)
+    HllHash, HllEmpty, HllCardinality,
+    ToQuantileState, QuantileStateEmpty, QuantilePercent) ++ BitmapAlgebra.all ++ FoldedFunctions.all
 
   val byName: Map[String, Declared] = all.flatMap(function => function.about.allNames.map(_ -> function)).toMap
 

@@ -32,11 +32,10 @@ object HllHash extends Declared {
   override val about: About = About("hll_hash", "(whole number, STRING or BINARY) HLL", "an empty HLL",
     "the HLL sketch of one value; Spark's hll_sketch_estimate and hll_union read it")
 
-  override protected def form(found: Seq[DataType]): BoundFunction = found match {
+  override protected def form: PartialFunction[Seq[DataType], BoundFunction] = {
     case Seq(one) if Numbers.isBigint(one) => HllOfNumber
     case Seq(_: BinaryType) => HllOfBytes
     case Seq(_: StringType) => HllOfText
-    case _ => throw wrong(s"not ${found.map(_.sql).mkString(", ")}")
   }
 }
 
@@ -65,9 +64,3 @@ object HllCardinality extends Scalar[Long](About("hll_cardinality", "(HLL) BIGIN
   override def isResultNullable: Boolean = false
   def invoke(bytes: Array[Byte]): Long = if (bytes == null) 0 else Hll.read(bytes, about.name)(Hll.rounded)
 }
-
-object HllUnion extends FoldOfBytes(About("hll_union hll_raw_agg", "(HLL) HLL",
-      "skipped; an empty HLL over nothing", "the union of a group's sketches"), "sketches", HllEmpty.invoke(), BinaryType)
-
-object HllUnionAgg extends FoldOfBytes(About("hll_union_agg", "(HLL) BIGINT", "skipped; 0 over nothing",
-      "about how many different values a group's sketches have seen"), "sketches", 0L, LongType)

@@ -15,11 +15,13 @@ object Numbers {
     case _ => false
   }
 
-  /** The type in which a function takes an argument of this type, if it is a whole number. */
-  def wholeType(found: DataType): Option[DecimalType] = found match {
-    case _ if isBigint(found) => Some(OfBigint)
-    case decimal: DecimalType if decimal.scale == 0 => Some(LargeInt)
-    case _ => None
+  /** A whole number: the type in which a function takes an argument of this type. */
+  object Whole {
+    def unapply(found: DataType): Option[DecimalType] = found match {
+      case _ if isBigint(found) => Some(OfBigint)
+      case decimal: DecimalType if decimal.scale == 0 => Some(LargeInt)
+      case _ => None
+    }
   }
 
   /** None where a bitmap cannot hold it. */

@@ -9,7 +9,9 @@ object ToQuantileState extends Declared {
   override val about: About = About("to_quantile_state percentile_hash", "(DOUBLE[, compression]) quantile state",
     "an empty state", "the state of one number; compression from 2048 (also for any other) to 10000 is the t-digest's")
 
-  override protected def form(found: Seq[DataType]): BoundFunction = new StateOfNumber(hasCompression = found.length > 1)
+  override protected def form: PartialFunction[Seq[DataType], BoundFunction] = {
+    case found => new StateOfNumber(hasCompression = found.length > 1)
+  }
 }
 
 /** Executor side: without `invoke`, which Spark would not call for a NULL DOUBLE. */
@@ -39,7 +41,3 @@ object QuantilePercent extends Scalar[java.lang.Double](About("quantile_percent 
     QuantileState.read(bytes, about.name).quantile(rank)
   }
 }
-
-object QuantileUnion extends FoldOfBytes(About("quantile_union percentile_union",
-      "(quantile state) quantile state", "skipped; an empty state over nothing",
-      "the state of all numbers of a group's states"), "quantiles", QuantileStateEmpty.invoke(), BinaryType)

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.keyfold.aggregates
 
-import java.util.HexFormat
-
 import keyfold.spark.Json
 import keyfold.spark.functions.{Declared, FoldForm}
 import org.apache.spark.sql.catalyst.expressions._
@@ -40,11 +38,7 @@ object DeclaredCalls {
   private def fold(name: String, form: FoldForm, arguments: Seq[Expression]): FoldFunction = {
     val values = Option.when(arguments.size > 1)("values" -> (arguments.size - 2))
     val described = Json.obj(Seq("name" -> form.name, "of" -> form.of) ++ values: _*)
-    val nothing = form.nothing match {
-      case bytes: Array[Byte] => HexFormat.of.formatHex(bytes)
-      case number => number.toString
-    }
-    FoldFunction(s"keyfold.$name", described.toString, form.resultType, Some(nothing), arguments, isNeverNull = true,
+    FoldFunction(s"keyfold.$name", described.toString, form.resultType, Some(form.nothing), arguments, isNeverNull = true,
       inputTypes = form.inputTypes.toSeq)
   }
 }
