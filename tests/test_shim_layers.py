@@ -22,7 +22,7 @@ ROWS = {
         ("statements",),
         ("paths",),
         ("aggregates",),
-        ("Fields", "TaskWorker"),
+        ("TaskWorker",),
     ),
     ("shim", PUBLIC): (
         ("KeyfoldCatalog", "catalog", "procedures"),
@@ -39,7 +39,7 @@ ROWS = {
         ("reads",),
         ("arrow",),
         ("Ours",),
-        ("LocalFolder", "SqlTypes"),
+        ("Fields", "LocalFolder", "SqlTypes"),
         ("Refusal",),
     ),
 }

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.analysis.{NamedRelation, UnresolvedRelation
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy
-import org.apache.spark.sql.keyfold.Ours
+import org.apache.spark.sql.keyfold.{Fields, Ours}
 
 /** Driver side: notes which columns an INSERT names, as an option of its relation,
   * before Spark fills the others with DEFAULT and NULL. Among the resolution rules, which come after the
@@ -43,16 +43,17 @@ object ColumnsOfInsert extends Rule[LogicalPlan] {
   */
 final case class ColumnsOfFrame(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
-    case write: AppendData if isDue(write, write.writeOptions) =>
-      val marked = mark(write)
-      agreed(write.copy(writeOptions = write.writeOptions + marked), marked)
-    case write: OverwriteByExpression if isDue(write, write.writeOptions) =>
-      val marked = mark(write)
-      agreed(write.copy(writeOptions = write.writeOptions + marked), marked)
-    case write: OverwritePartitionsDynamic if isDue(write, write.writeOptions) =>
-      val marked = mark(write)
-      agreed(write.copy(writeOptions = write.writeOptions + marked), marked)
+    case write: AppendData => noted(write, write.writeOptions)
+    case write: OverwriteByExpression => noted(write, write.writeOptions)
+    case write: OverwritePartitionsDynamic => noted(write, write.writeOptions)
   }
+
+  private def noted(write: V2WriteCommand, options: Map[String, String]): LogicalPlan =
+    if (options.contains(TargetColumns.Mark) || !isOurs(write.table)) write
+    else {
+      val marked = mark(write)
+      agreed(Fields.replaced(write, "writeOptions" -> (options + marked)), marked)
+    }
 
   /** Spark 4.3 gives the options of a write to its relation too, and asks that both have the same or one has none. */
   private def agreed(write: V2WriteCommand, marked: (String, String)): LogicalPlan = write.table match {
@@ -78,9 +79,6 @@ final case class ColumnsOfFrame(session: SparkSession) extends Rule[LogicalPlan]
       case looked: V2WriteCommand => looked.table
       case other => other
     }
-
-  private def isDue(write: V2WriteCommand, options: Map[String, String]): Boolean =
-    !options.contains(TargetColumns.Mark) && isOurs(write.table)
 
   private def isOurs(target: NamedRelation): Boolean = target match {
     case Ours(_) => true

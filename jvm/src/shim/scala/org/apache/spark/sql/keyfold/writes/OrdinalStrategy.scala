@@ -9,6 +9,7 @@ import org.apache.spark.sql.connector.write.Write
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.datasources.v2.WriteToDataSourceV2
 import org.apache.spark.sql.execution.streaming.sources.MicroBatchWrite
+import org.apache.spark.sql.keyfold.Fields
 import org.apache.spark.sql.types.StructType
 
 /** Driver side: gives every row that is clustered for one of our writes its place in the input, map
@@ -23,19 +24,10 @@ object OrdinalStrategy extends SparkStrategy {
   }
 
   private def placed(plan: LogicalPlan): Option[LogicalPlan] = plan match {
-    case append: AppendData =>
-      placed(append.query, append.write).map { case (query, write) => append.copy(query = query, write = write) }
-    case overwrite: OverwriteByExpression =>
-      placed(overwrite.query, overwrite.write)
-        .map { case (query, write) => overwrite.copy(query = query, write = write) }
-    case dynamic: OverwritePartitionsDynamic =>
-      placed(dynamic.query, dynamic.write).map { case (query, write) => dynamic.copy(query = query, write = write) }
-    case merge: InsertOnlyMerge => placed(merge.query, merge.write).map { case (query, write) =>
-        merge.copy(query = query, write = write.map {
-          case ours: KeyfoldWrite => ours.copy(isOfMerge = true)
-          case other => other
-        })
-      }
+    case append: AppendData => placed(append, append.write)
+    case overwrite: OverwriteByExpression => placed(overwrite, overwrite.write)
+    case dynamic: OverwritePartitionsDynamic => placed(dynamic, dynamic.write)
+    case merge: InsertOnlyMerge => placed(merge, merge.write, isOfMerge = true)
     case other => ofEpoch(other)
   }
 
@@ -54,11 +46,11 @@ object OrdinalStrategy extends SparkStrategy {
   }
 
   /** The ordinal goes below the exchange that Spark put under a write of ours, which does not have it yet. */
-  private def placed(query: LogicalPlan, write: Option[Write]): Option[(LogicalPlan, Option[Write])] =
-    (query, write) match {
+  private def placed(command: V2WriteCommand, write: Option[Write], isOfMerge: Boolean = false): Option[LogicalPlan] =
+    (command.query, write) match {
       case (exchange: RepartitionByExpression, Some(ours: KeyfoldWrite)) if !ours.hasOrdinal =>
-        val batches = ours.copy(hasOrdinal = true)
-        Some(batched(exchange, batches.rowSchema) -> Some(batches))
+        val batches = ours.copy(hasOrdinal = true, isOfMerge = isOfMerge)
+        Some(Fields.replaced(command, "query" -> batched(exchange, batches.rowSchema), "write" -> Some(batches)))
       case _ => None
     }
 

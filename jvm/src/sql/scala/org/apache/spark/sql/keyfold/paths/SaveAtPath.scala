@@ -93,21 +93,15 @@ private final class SaveAtPath(session: SparkSession, mode: SaveMode, parameters
 
   private def createAs(ifNotExists: Boolean): LogicalPlan = {
     val columns: Seq[Transform] = partitioning.map(name => Expressions.identity(name))
-    saved match {
-      case create: CreateTableAsSelect => create.tableSpec match {
-          case spec: UnresolvedTableSpec => Fields.replaced(create,
-              "name" -> ResolvedIdentifier(place.catalog, place.ident), "partitioning" -> columns,
-              "query" -> data.queryExecution.analyzed, "tableSpec" -> Fields.replaced(spec, "properties" -> ofTable),
-              "writeOptions" -> ofWrite, "ignoreIfExists" -> ifNotExists)
-          case other => throw new MatchError(other)
-        }
-      case other => throw new MatchError(other)
-    }
+    val spec = Fields.replaced(saved.tableSpec.asInstanceOf[UnresolvedTableSpec], "properties" -> ofTable)
+    Fields.replaced(saved, "name" -> ResolvedIdentifier(place.catalog, place.ident), "partitioning" -> columns,
+      "query" -> data.queryExecution.analyzed, "tableSpec" -> spec, "writeOptions" -> ofWrite,
+      "ignoreIfExists" -> ifNotExists)
   }
 
   /** A statement whose fields are as Spark has them where nothing is said. */
-  private def saved: LogicalPlan =
-    session.sessionState.sqlParser.parsePlan(s"CREATE TABLE t USING ${KeyfoldSource.Name} AS SELECT 1")
+  private lazy val saved: CreateTableAsSelect = session.sessionState.sqlParser
+    .parsePlan(s"CREATE TABLE t USING ${KeyfoldSource.Name} AS SELECT 1").asInstanceOf[CreateTableAsSelect]
 
   private def execute(command: LogicalPlan): Unit = session.sessionState.executePlan(command).assertCommandExecuted()
 }
