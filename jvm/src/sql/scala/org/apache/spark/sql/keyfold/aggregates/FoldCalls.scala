@@ -2,14 +2,12 @@ package org.apache.spark.sql.keyfold.aggregates
 
 import keyfold.spark.functions.{Aggregates, KnownAggregate}
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.FunctionIdentifier
-import org.apache.spark.sql.catalyst.analysis.{FunctionRegistry, UnresolvedFunction}
+import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction
 import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, ExpressionInfo, NamedArgumentExpression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.UNRESOLVED_FUNCTION
 import org.apache.spark.sql.catalyst.util.toPrettySQL
-import org.apache.spark.sql.connector.catalog.{FunctionCatalog, Identifier}
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.internal.connector.V1Function
@@ -70,20 +68,10 @@ final case class UnqualifiedAggregates(session: SparkSession) extends Rule[Logic
   private def qualified(node: LogicalPlan): LogicalPlan =
     node.transformExpressionsWithPruning(_.containsPattern(UNRESOLVED_FUNCTION)) {
       case call: UnresolvedFunction if !call.isInternal => call.nameParts match {
-          case Seq(name) if isFree(name) =>
+          case Seq(name) if !TakenNames.has(session, name) =>
             Ours.catalogs(session).headOption.filter(_ => Aggregates.find(name).isDefined)
               .fold(call)(catalog => Fields.replaced(call, "nameParts" -> Seq(catalog.name(), name)))
           case _ => call
         }
     }
-
-  private def isFree(name: String): Boolean = {
-    val catalogs = session.sessionState.catalogManager
-    def current = catalogs.currentCatalog match {
-      case functions: FunctionCatalog => functions.functionExists(Identifier.of(catalogs.currentNamespace, name))
-      case _ => false
-    }
-    !FunctionRegistry.builtin.functionExists(FunctionIdentifier(name)) &&
-    session.sessionState.catalog.lookupBuiltinOrTempFunction(name).isEmpty && !current
-  }
 }

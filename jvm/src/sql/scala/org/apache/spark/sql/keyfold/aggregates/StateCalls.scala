@@ -1,14 +1,10 @@
 package org.apache.spark.sql.keyfold.aggregates
 
-import scala.util.Try
-
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedFunction, UnresolvedInlineTable, UnresolvedStar}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.connector.catalog.{FunctionCatalog, Identifier}
 import org.apache.spark.sql.keyfold.{Ours, Refusal}
 import org.apache.spark.sql.types.DataType
 
@@ -63,22 +59,13 @@ final case class StateNames(session: SparkSession) extends Rule[LogicalPlan] {
 
   /** Whether a name is ours to give a meaning. */
   private def isFree(name: Seq[String]): Boolean = name match {
-    case Seq(one) => !isTaken(one)
+    case Seq(one) => !isOwn(one) && !TakenNames.has(session, one)
     case Seq(catalog, one) => Ours.catalog(session, catalog).isDefined && !isOwn(one)
     case Seq(catalog, "sys", one) => Ours.catalog(session, catalog).isDefined && !isOwn(one)
     case _ => false
   }
 
   private def isOwn(name: String): Boolean = keyfold.spark.functions.Functions.find(name).isDefined
-
-  private def isTaken(name: String): Boolean = {
-    val state = session.sessionState
-    val catalogs = state.catalogManager
-    isOwn(name) || state.functionRegistry.listFunction().exists(_.funcName.equalsIgnoreCase(name)) || Try(catalogs.currentCatalog match {
-      case current: FunctionCatalog => current.functionExists(Identifier.of(catalogs.currentNamespace, name))
-      case _ => state.catalog.functionExists(FunctionIdentifier(name))
-    }).getOrElse(false)
-  }
 
   private def inRows(node: LogicalPlan): LogicalPlan = node match {
     case table: UnresolvedInlineTable if table.expressions.exists(_.exists(_.isInstanceOf[StateCall])) =>

@@ -5,8 +5,7 @@ import org.apache.spark.sql.{SparkSession, SparkSessionExtensions}
 import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.{FunctionRegistry, UnresolvedFunction}
 import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.connector.catalog.{FunctionCatalog, Identifier}
-import org.apache.spark.sql.keyfold.aggregates.DeclaredCalls
+import org.apache.spark.sql.keyfold.aggregates.{DeclaredCalls, TakenNames}
 
 /** Driver side: our functions without a catalog's name, where nobody has one of that name: neither this
   * Spark nor the user, so that what a query means never changes.
@@ -21,15 +20,10 @@ object UnqualifiedFunctions {
     * extensions.
     */
   private def users(name: String, arguments: Seq[Expression]): Option[Expression] = {
-    val state = SparkSession.active.sessionState
-    val catalogs = state.catalogManager
-    def temporary = state.catalog.identifierFromSystemNameParts(Seq("system", "session", name))
-      .flatMap(state.catalog.resolveScalarFunctionByIdentifier(_, arguments))
-    def permanent = Option(catalogs.currentCatalog).collect {
-      case current: FunctionCatalog if current.functionExists(Identifier.of(catalogs.currentNamespace, name)) =>
-        val fullName = current.name +: catalogs.currentNamespace.toSeq :+ name
-        UnresolvedFunction(fullName, arguments, isDistinct = false)
-    }
-    temporary.orElse(permanent)
+    val session = SparkSession.active
+    val catalog = session.sessionState.catalog
+    catalog.identifierFromSystemNameParts(Seq("system", "session", name))
+      .flatMap(catalog.resolveScalarFunctionByIdentifier(_, arguments))
+      .orElse(TakenNames.ofCatalog(session, name).map(UnresolvedFunction(_, arguments, isDistinct = false)))
   }
 }
