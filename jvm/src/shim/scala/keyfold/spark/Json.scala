@@ -45,11 +45,9 @@ object Json {
   def optional(tree: JsonNode, name: String): Option[String] =
     Option(tree.get(name)).filterNot(_.isNull).map(_.asText)
 
-  def strings(tree: JsonNode): Seq[String] =
-    if (tree == null || tree.isNull) Nil else tree.elements.asScala.map(_.asText).toSeq
+  def items(tree: JsonNode): Seq[JsonNode] = if (tree == null || tree.isNull) Nil else tree.elements.asScala.toSeq
 
-  def items(tree: JsonNode): Seq[JsonNode] =
-    if (tree == null || tree.isNull) Nil else tree.elements.asScala.toSeq
+  def strings(tree: JsonNode): Seq[String] = items(tree).map(_.asText)
 
   def texts(tree: JsonNode): Map[String, String] =
     if (tree == null || tree.isNull) Map.empty

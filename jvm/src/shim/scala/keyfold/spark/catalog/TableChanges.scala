@@ -1,6 +1,5 @@
 package keyfold.spark.catalog
 
-import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 import keyfold.spark.Json
 import keyfold.spark.questions.{Columns, Predicates}
@@ -15,7 +14,7 @@ object TableChanges {
   def toJson(change: TableChange): ObjectNode = change match {
     case set: SetProperty => Json.obj("change" -> "set_property", "key" -> set.property, "value" -> set.value)
     case unset: RemoveProperty => Json.obj("change" -> "unset_property", "key" -> unset.property)
-    case column: ColumnChange => ofColumn(column)
+    case column: ColumnChange => details(column).set[ObjectNode]("name", Json.node(column.fieldNames))
     case constraint: AddConstraint => Json.obj("change" -> "add_constraint", "sql" -> constraint.constraint.toDDL)
     case constraint: DropConstraint => Json.obj("change" -> "drop_constraint", "name" -> constraint.name)
     case other => throw refused(other)
@@ -31,24 +30,14 @@ object TableChanges {
     case _ => Refusal(s"ALTER TABLE: the change ${change.getClass.getSimpleName} is not supported")
   }
 
-  private def ofColumn(change: ColumnChange): ObjectNode = {
-    val made = details(change)
-    made.set[JsonNode]("name", Json.node(change.fieldNames))
-    made
-  }
-
   private def details(change: ColumnChange): ObjectNode = change match {
     case add: AddColumn =>
-      val column = Columns.typed(add.fieldNames.last, add.dataType, add.isNullable)
-      column.set[JsonNode]("change", Json.node("add_column"))
-      column.set[JsonNode]("comment", Json.node(add.comment))
-      column.set[JsonNode]("position", Json.node(position(add.position)))
+      val column = Columns.typed(add.fieldNames.last, add.dataType, add.isNullable,
+        "change" -> "add_column", "comment" -> add.comment, "position" -> position(add.position))
       Columns.withDefault(column, add.defaultValue)
     case rename: RenameColumn => Json.obj("change" -> "rename_column", "to" -> rename.newName)
     case update: UpdateColumnType =>
-      val column = Columns.typed(update.fieldNames.last, update.newDataType, nullable = true)
-      column.set[JsonNode]("change", Json.node("update_column_type"))
-      column
+      Columns.typed(update.fieldNames.last, update.newDataType, nullable = true, "change" -> "update_column_type")
     case update: UpdateColumnNullability =>
       Json.obj("change" -> "update_column_nullability", "nullable" -> update.nullable, "is_statement" -> isStatement)
     case update: UpdateColumnComment =>

@@ -4,6 +4,7 @@ import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.Json
+import keyfold.spark.processes.Threads
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.SparkSession
 import org.slf4j.LoggerFactory
@@ -15,13 +16,10 @@ object AfterWrite {
   private val log = LoggerFactory.getLogger("keyfold.spark.AfterWrite")
   private val Inherited = Seq("spark.jobGroup.id", "spark.job.interruptOnCancel", "spark.sql.execution.id")
 
-  /** `committed` is Python's answer to commit_write: it touched nothing where nothing is to be compacted. */
-  def compact(table: KeyfoldTable, committed: JsonNode): Unit = run(table, committed, apart = false)
-
-  /** Compacts after an epoch of a stream: Python may go on with it while the next epochs are written. */
-  def compactLater(table: KeyfoldTable, committed: JsonNode): Unit = run(table, committed, apart = true)
-
-  private def run(table: KeyfoldTable, committed: JsonNode, apart: Boolean): Unit =
+  /** `committed` is Python's answer to commit_write: it touched nothing where nothing is to be compacted. With `apart`,
+    * after an epoch of a stream, Python may go on with it while the next epochs are written.
+    */
+  def compact(table: KeyfoldTable, committed: JsonNode, apart: Boolean): Unit =
     if (Json.items(committed.get("touched")).nonEmpty) logged(table) {
       PythonJob.begin(table, "compact_after_write", again = true, "touched" -> committed.get("touched"),
         "awaited" -> committed.path("awaited").asBoolean, "apart" -> apart)(_.run(work => start(table)(work())))
@@ -30,12 +28,10 @@ object AfterWrite {
   /** A thread of its own: a query that is stopped cancels its own jobs only. */
   private def start(table: KeyfoldTable)(work: => Unit): Unit = {
     val context = SparkSession.active.sparkContext
-    val thread = new Thread(() => {
+    Threads.begin(s"keyfold-compaction ${table.name()}") {
       Inherited.foreach(context.setLocalProperty(_, null))
       logged(table)(work)
-    }, s"keyfold-compaction ${table.name()}")
-    thread.setDaemon(true)
-    thread.start()
+    }
   }
 
   private def logged(table: KeyfoldTable)(work: => Unit): Unit =

@@ -92,11 +92,7 @@ object ForkServer {
     try Driver.warm() catch { case _: Exception => () }
   }
 
-  private def inBackground(work: => Unit): Unit = {
-    val thread = new Thread(() => work, "keyfold-start")
-    thread.setDaemon(true)
-    thread.start()
-  }
+  private def inBackground(work: => Unit): Unit = Threads.begin("keyfold-start")(work)
 
   private def stopRunning(): Unit = running.filter(server => server.isDone && isUsable(server)).foreach(_.join().stop())
 }

@@ -78,13 +78,11 @@ object Launch {
   /** The one line the server prints when it is warm; None if it ended, or took too long. */
   private def readyLine(process: Process, hello: String, seconds: Long): Option[JsonNode] = {
     val line = new CompletableFuture[String]()
-    val reader = new Thread(() => {
+    Threads.begin("keyfold-ready") {
       val text = new BufferedReader(new InputStreamReader(process.getInputStream, UTF_8))
       try line.complete(text.readLine()): Unit
       catch { case _: IOException => line.complete(null): Unit }
-    }, "keyfold-ready")
-    reader.setDaemon(true)
-    reader.start()
+    }
     try {
       process.getOutputStream.write((hello + "\n").getBytes(UTF_8))
       process.getOutputStream.flush()

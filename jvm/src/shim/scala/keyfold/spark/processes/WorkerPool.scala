@@ -2,7 +2,7 @@ package keyfold.spark.processes
 
 import java.nio.channels.SocketChannel
 import java.util.ArrayDeque
-import java.util.concurrent.atomic.AtomicReference
+import java.util.concurrent.atomic.{AtomicBoolean, AtomicReference}
 
 import keyfold.spark.{Settings, Worker}
 import org.apache.spark.TaskContext
@@ -64,9 +64,7 @@ final class WorkerPool(role: String) {
     idle.push(entry)
     if (!isSweeping) {
       isSweeping = true
-      val thread = new Thread(() => while (sweep()) Thread.sleep(SweepMillis), s"keyfold-idle-$role")
-      thread.setDaemon(true)
-      thread.start()
+      Threads.begin(s"keyfold-idle-$role")(while (sweep()) Thread.sleep(SweepMillis))
     }
   }
 
@@ -93,14 +91,8 @@ object WorkerPool {
   * cleanly, else dropped. Only the first of the two counts.
   */
 final class Lease(val worker: Worker, keep: Worker => Unit) {
-  private var isHeld = true
+  private val isHeld = new AtomicBoolean(true)
 
-  def giveBack(): Unit = if (release() && worker.isOpen) keep(worker)
-  def drop(): Unit = if (release()) worker.close()
-
-  private def release(): Boolean = synchronized {
-    val was = isHeld
-    isHeld = false
-    was
-  }
+  def giveBack(): Unit = if (isHeld.getAndSet(false) && worker.isOpen) keep(worker)
+  def drop(): Unit = if (isHeld.getAndSet(false)) worker.close()
 }

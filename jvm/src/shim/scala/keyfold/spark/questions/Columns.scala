@@ -11,15 +11,13 @@ import org.apache.spark.sql.types.DataType
 /** Driver side: table columns, Spark's form and the wire's. */
 object Columns {
   def toJson(column: Column): ObjectNode = {
-    val fields = typed(column.name, SqlTypes.raw(column.dataType, column.metadataInJSON), column.nullable)
-    fields.set[JsonNode]("comment", Json.node(column.comment))
-    withDefault(fields, column.defaultValue)
+    val declared = SqlTypes.raw(column.dataType, column.metadataInJSON)
+    withDefault(typed(column.name, declared, column.nullable, "comment" -> column.comment), column.defaultValue)
   }
 
-  /** Name, type as Spark's JSON and as SQL text, nullability. */
-  def typed(name: String, dataType: DataType, nullable: Boolean): ObjectNode =
-    Json.obj("name" -> name, "type" -> Json.parse(dataType.json), "sql" -> dataType.sql,
-      "nullable" -> nullable)
+  /** Name, type as Spark's JSON and as SQL text, nullability, and more. */
+  def typed(name: String, dataType: DataType, nullable: Boolean, more: (String, Any)*): ObjectNode = Json.obj(Seq(
+    "name" -> name, "type" -> Json.parse(dataType.json), "sql" -> dataType.sql, "nullable" -> nullable) ++ more: _*)
 
   def withDefault(fields: ObjectNode, default: ColumnDefaultValue): ObjectNode = {
     if (default != null) {

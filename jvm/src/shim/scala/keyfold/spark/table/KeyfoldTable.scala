@@ -5,7 +5,7 @@ import java.util.{Map => JavaMap, Set => JavaSet}
 import scala.jdk.CollectionConverters._
 
 import keyfold.spark.changes.{ChangesScan, ChangesScanBuilder}
-import keyfold.spark.processes.Uninterrupted
+import keyfold.spark.processes.Threads
 import keyfold.spark.questions.{CatalogQuestions, Description, Predicates}
 import keyfold.spark.read.KeyfoldScanBuilder
 import keyfold.spark.write.{KeyfoldRowLevelOperation, KeyfoldWriteBuilder, WriteMode}
@@ -135,7 +135,7 @@ final class StagedKeyfoldTable(questions: CatalogQuestions, description: Descrip
     extends KeyfoldTable(questions, description) with StagedTable {
 
   override def commitStagedChanges(): Unit = finish("commit_staged")
-  override def abortStagedChanges(): Unit = Uninterrupted(finish("abort_staged"))
+  override def abortStagedChanges(): Unit = Threads.uninterrupted(finish("abort_staged"))
   override def reportDriverMetrics(): Array[CustomTaskMetric] = Array.empty
 
   private def finish(question: String): Unit =

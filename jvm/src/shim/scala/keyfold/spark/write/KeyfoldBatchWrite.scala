@@ -21,7 +21,7 @@ class KeyfoldBatchWrite(write: ClusteredWrite) extends BatchWrite {
     val committed = job.commit(messages, more: _*)
     val reported = messages.toSeq.collect { case KeyfoldCommitMessage(_, metrics) => Json.parse(metrics) }
     write.figures = WriteMetrics.ofJob(reported :+ committed)
-    AfterWrite.compact(write.table, committed)
+    AfterWrite.compact(write.table, committed, apart = false)
   }
 
   override def abort(messages: Array[WriterCommitMessage]): Unit = job.abort(messages)

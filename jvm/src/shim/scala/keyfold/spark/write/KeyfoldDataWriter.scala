@@ -1,6 +1,7 @@
 package keyfold.spark.write
 
 import keyfold.spark.Json
+import keyfold.spark.metrics.Figure
 import keyfold.spark.processes.{Lease, WorkerPool}
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
@@ -47,10 +48,7 @@ final class KeyfoldDataWriter(
   }
 
   /** The rows taken, by the name of Spark's own figure of a task. */
-  override def currentMetricsValues(): Array[CustomTaskMetric] = Array(new CustomTaskMetric {
-    override val name: String = "recordsWritten"
-    override val value: Long = taken
-  })
+  override def currentMetricsValues(): Array[CustomTaskMetric] = Array(Figure("recordsWritten", taken))
 
   override def commit(): WriterCommitMessage =
     opened.fold(KeyfoldCommitMessage("[]", "{}"))(_.end(commit = true))

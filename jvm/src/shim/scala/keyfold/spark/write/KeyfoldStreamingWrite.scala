@@ -25,7 +25,7 @@ final class KeyfoldStreamingWrite(write: KeyfoldWrite) extends StreamingWrite {
     KeyfoldStreamingWriterFactory(job.factory)
 
   override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit =
-    AfterWrite.compactLater(write.table, job.commit(messages, "epoch" -> epoch))
+    AfterWrite.compact(write.table, job.commit(messages, "epoch" -> epoch), apart = true)
 
   override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit = job.abort(messages)
 

@@ -2,7 +2,7 @@ package keyfold.spark.write
 
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, KeyfoldException}
-import keyfold.spark.processes.Uninterrupted
+import keyfold.spark.processes.Threads
 import org.apache.spark.sql.connector.write.WriterCommitMessage
 
 /** Driver side: one job of a write: planned once, then committed or aborted once. `query` is the id of the
@@ -18,10 +18,11 @@ final class WriteJob(write: ClusteredWrite, query: Option[String]) {
     try finish("commit_write", messages, more)
     catch { // the next process looks whether the one that died had published
       case failure: Exception if KeyfoldException.isDeath(failure) =>
-        Uninterrupted(finish("commit_write", messages, more :+ ("again" -> true)))
+        Threads.uninterrupted(finish("commit_write", messages, more :+ ("again" -> true)))
     }
 
-  def abort(messages: Array[WriterCommitMessage]): Unit = Uninterrupted(finish("abort_write", messages, Nil)): Unit
+  def abort(messages: Array[WriterCommitMessage]): Unit =
+    Threads.uninterrupted(finish("abort_write", messages, Nil)): Unit
 
   private def finish(question: String, messages: Array[WriterCommitMessage], more: Seq[(String, Any)]): JsonNode = {
     val reported = messages.toSeq.collect { case KeyfoldCommitMessage(json, _) => Json.parse(json) }

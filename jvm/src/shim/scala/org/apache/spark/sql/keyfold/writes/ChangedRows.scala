@@ -54,7 +54,8 @@ object ChangedRows extends Rule[LogicalPlan] {
 
   private def isItself(value: Expression, column: Expression): Boolean = unnamed(value).semanticEquals(column)
 
-  private def unnamed(value: Expression): Expression = value match {
+  /** A value without the name of its column. */
+  def unnamed(value: Expression): Expression = value match {
     case alias: Alias => alias.child
     case other => other
   }

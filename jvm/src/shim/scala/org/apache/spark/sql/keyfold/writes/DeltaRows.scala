@@ -68,10 +68,7 @@ object DeltaRows {
       old(id, metadata): Unit
       keys.indices.exists { at =>
         val (before, after) = keys(at)
-        (old.get(before, types(at)), row.get(after, types(at))) match {
-          case (one: Array[Byte], other: Array[Byte]) => !java.util.Arrays.equals(one, other)
-          case (one, other) => !java.util.Objects.equals(one, other)
-        }
+        !java.util.Objects.deepEquals(old.get(before, types(at)), row.get(after, types(at)))
       }
     }
   }

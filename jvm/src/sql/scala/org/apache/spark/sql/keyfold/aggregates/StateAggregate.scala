@@ -35,7 +35,7 @@ final case class MergedState(of: DeclarativeAggregate, state: Expression, buffer
     val opened = FieldsOfState(state, shape.signature, buffer, shape.function)
     of.aggBufferAttributes.zip(of.mergeExpressions).map { case (own, merged) =>
       If(IsNull(state), own, merged.transform {
-        case input: AttributeReference if fields.contains(input.exprId) => opened.field(fields(input.exprId))
+        case input: AttributeReference if fields.contains(input.exprId) => GetStructField(opened, fields(input.exprId))
       })
     }
   }

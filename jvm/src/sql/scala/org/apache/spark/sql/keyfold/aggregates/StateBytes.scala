@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode, FalseLiteral, GenerateUnsafeProjection}
 import org.apache.spark.sql.catalyst.expressions.codegen.Block._
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 import org.apache.spark.sql.types._
 
 /** Both sides: the bytes of an aggregate's state: "KS", a version, the length and text of its signature, with
@@ -108,26 +109,9 @@ final case class StateOfFields(header: Array[Byte], children: Seq[Expression]) e
   override def hashCode: Int = java.util.Arrays.hashCode(header) * 31 + children.hashCode
 }
 
-/** Both sides: the fields of a state; NULL of a NULL. */
-final case class FieldsOfState(child: Expression, signature: String, fields: StructType, function: String)
-    extends UnaryExpression with NonSQLExpression {
-  override def dataType: DataType = fields
-  override def nullable: Boolean = child.nullable
-  @transient private lazy val header = StateBytes.header(signature)
-  @transient private lazy val variable = StateBytes.variable(fields)
-
-  override protected def nullSafeEval(bytes: Any): Any =
-    StateBytes.open(bytes.asInstanceOf[Array[Byte]], header, variable, function)
-
-  override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
-    val head = ctx.addReferenceObj("header", header, "byte[]")
-    val ends = ctx.addReferenceObj("variable", variable, "boolean[]")
-    val name = ctx.addReferenceObj("function", function)
-    nullSafeCodeGen(ctx, ev, bytes =>
-      s"${ev.value} = ${StateBytes.getClass.getName.stripSuffix("$")}.open($bytes, $head, $ends, $name);")
-  }
-
-  def field(ordinal: Int): Expression = GetStructField(this, ordinal)
-
-  override protected def withNewChildInternal(made: Expression): FieldsOfState = copy(child = made)
+/** Driver side: the fields of a state as a struct; NULL of a NULL. */
+object FieldsOfState {
+  def apply(state: Expression, signature: String, fields: StructType, function: String): Expression =
+    StaticInvoke(StateBytes.getClass, fields, "open", Seq(state, Literal(StateBytes.header(signature)),
+      Literal.fromObject(StateBytes.variable(fields)), Literal.fromObject(function)), returnNullable = state.nullable)
 }

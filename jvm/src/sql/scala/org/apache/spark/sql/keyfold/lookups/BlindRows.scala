@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeRows
 import org.apache.spark.sql.catalyst.plans.logical.MergeRows.{Discard, Instruction, Keep}
 import org.apache.spark.sql.catalyst.util.RowDeltaUtils._
 import org.apache.spark.sql.keyfold.statements.NotNull
+import org.apache.spark.sql.keyfold.writes.ChangedRows.unnamed
 
 /** Driver side: the rows of a MERGE's source that produce the same write whether or not the target has the key, so no
   * look-up is needed: the same row is written, or one is deleted if there is one, or nothing is done. Only what the
@@ -82,11 +83,6 @@ object BlindRows {
     case (Written(values), Written(others)) =>
       values.size == others.size && values.zip(others).forall { case (one, other) => one.semanticEquals(other) }
     case _ => false
-  }
-
-  def unnamed(value: Expression): Expression = value match {
-    case alias: Alias => alias.child
-    case other => other
   }
 
   /** Without the checks that it is not NULL, which the row of a key passes. */

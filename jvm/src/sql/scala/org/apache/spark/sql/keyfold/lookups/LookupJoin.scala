@@ -4,6 +4,7 @@ import keyfold.spark.read.KeyfoldScan
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, MergeRows, Project, UnaryNode}
+import org.apache.spark.sql.keyfold.writes.ChangedRows
 import org.apache.spark.sql.types.LongType
 
 /** Driver side: a table of ours as a lookup sees it: `columns` are what the scan that it stands for would have read,
@@ -47,7 +48,7 @@ final case class LookupJoin(
   def assumed: LogicalPlan = {
     val hasKey = keys.filter(_.nullable).map(IsNotNull(_)).reduceOption[Expression](And(_, _))
     val columns = project.map { column =>
-      val value = BlindRows.unnamed(column).transform {
+      val value = ChangedRows.unnamed(column).transform {
         case attribute: Attribute => keyOf(attribute).getOrElse(Literal.default(attribute.dataType))
       }
       val known = if (kind == LookupKind.Matches) value

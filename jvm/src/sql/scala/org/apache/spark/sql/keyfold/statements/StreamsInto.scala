@@ -1,7 +1,5 @@
 package org.apache.spark.sql.keyfold.statements
 
-import scala.jdk.CollectionConverters._
-
 import keyfold.spark.table.KeyfoldTable
 import keyfold.spark.write.{KeyfoldWriteBuilder, TargetColumns, WriteMode}
 import org.apache.spark.sql.SparkSession
@@ -11,13 +9,11 @@ import org.apache.spark.sql.catalyst.plans.logical.{AppendData, LogicalPlan, Ove
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.streaming.{InternalOutputModes, WriteToStream}
 import org.apache.spark.sql.connector.catalog.{Identifier, TableCatalog}
-import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
+import org.apache.spark.sql.connector.write.{LogicalWriteInfo, LogicalWriteInfoImpl, WriteBuilder}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.keyfold.Refusal
 import org.apache.spark.sql.keyfold.paths.TableAtPath
 import org.apache.spark.sql.keyfold.writes.ExtraColumns
-import org.apache.spark.sql.types.StructType
-import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: resolves the rows that a streaming query writes to a table of ours as a statement's, by name:
   * casts, DEFAULT and NULL for columns it lacks, NOT NULL, states. Spark does none of that for streams. Done once,
@@ -45,8 +41,8 @@ final case class StreamsInto(session: SparkSession) extends Rule[LogicalPlan] {
     val analyzer = session.sessionState.analyzer
     val names = stream.inputQuery.output.map(_.name)
     ExtraColumns.check(table, names, isByName = true)
-    val named = Map(TargetColumns.mark(Some(names)))
-    val write = analyzer.execute(written(stream, relation, named))
+    val named = TargetColumns.mark(Some(names))
+    val write = analyzer.execute(written(stream, relation, Map(named)))
     analyzer.checkAnalysis(write)
     write match {
       case write: V2WriteCommand => stream.copy(sink = new StreamTarget(table, named), inputQuery = write.query,
@@ -62,16 +58,8 @@ final case class StreamsInto(session: SparkSession) extends Rule[LogicalPlan] {
 }
 
 /** Driver side: a table that a streaming query writes to, with the columns that its schema named. */
-final class StreamTarget(table: KeyfoldTable, mark: Map[String, String])
+final class StreamTarget(table: KeyfoldTable, mark: (String, String))
     extends KeyfoldTable(table.questions, table.description) {
-
-  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
-    KeyfoldWriteBuilder(table, new MarkedWriteInfo(info, mark), WriteMode.Append)
-}
-
-private final class MarkedWriteInfo(info: LogicalWriteInfo, mark: Map[String, String]) extends LogicalWriteInfo {
-  override val options: CaseInsensitiveStringMap =
-    new CaseInsensitiveStringMap((info.options.asCaseSensitiveMap.asScala.toMap ++ mark).asJava)
-  override def queryId(): String = info.queryId
-  override def schema(): StructType = info.schema
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = KeyfoldWriteBuilder(table,
+    LogicalWriteInfoImpl(info.queryId, info.schema, TargetColumns.added(info.options, mark)), WriteMode.Append)
 }
