@@ -16,6 +16,7 @@ PROCEDURE = ("Add a procedure", "procedures/large_files.py")
 CALL = """
 import json, tempfile
 from pathlib import Path
+from keyfold.wire.codec import batch_from_text
 from tests.bridge.client import server
 from tests.concurrency import jobs
 
@@ -30,7 +31,8 @@ with server() as running:
     none = driver.ask("call_procedure", procedure="large_files", **asked)["ok"]["end"]
     asked["arguments"] = {"least_bytes": 0}
     every = driver.ask("call_procedure", procedure="large_files", **asked)["ok"]["end"]
-print(json.dumps([[one for one in listed if one["name"] == "large_files"], none, every]))
+rows = [batch_from_text(end).to_pylist() for end in (none, every)]
+print(json.dumps([[one for one in listed if one["name"] == "large_files"], *rows]))
 """
 
 

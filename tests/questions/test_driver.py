@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from keyfold.wire.codec import batch_from_text
 from tests.bridge.client import Server, Worker, eventually, is_running, server
 
 LONG, TEXT = "long", "string"
@@ -375,8 +376,8 @@ def test_health_by_question(driver: Driver) -> None:
     for value in range(6):
         driver.insert(handle, batch(("a", 1, value)))
     table = driver.ask("load_table", ident=IDENT)["handle"]
-    asked = {"procedure": "table_health", "arguments": {}}
-    (found,) = driver.ask("call_procedure", table=table, **asked)["end"]
+    rows = driver.ask("call_procedure", procedure="table_health", arguments={}, table=table)["end"]
+    (found,) = batch_from_text(rows).to_pylist()
     figures = {"partition": "p=a", "bucket": 0, "runs": 6, "level0_files": 6, "files": 6, "rows": 6}
     assert figures.items() <= found.items()
     assert found["read_amplification"] == 6.0

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from keyfold.questions.tasks import rewrite
+from keyfold.wire.codec import batch_from_text
 from tests.bridge.client import Server, Worker, eventually, server
 from tests.concurrency import jobs
 
@@ -82,8 +83,8 @@ def files(folder: str) -> set[str]:
 
 def test_it_runs_the_tasks_of_a_call(running: Server, folder: str) -> None:
     jvm = Jvm(running.connect("driver"))
-    rows = jvm.heard(jvm.worker.ask("call_procedure", **compact(folder)))["ok"]["end"]
-    assert [row["status"] for row in rows] == ["committed"] * 2
+    end = jvm.heard(jvm.worker.ask("call_procedure", **compact(folder)))["ok"]["end"]
+    assert batch_from_text(end).column("status").to_pylist() == ["committed"] * 2
     assert jvm.requests == ["note", "tasks", "next", "next", "note", "note"]
     assert len(jobs.table_of(folder).live_files()) == 2
 

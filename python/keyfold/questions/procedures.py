@@ -3,12 +3,15 @@
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
 from keyfold.bridge.frames import Frame
 from keyfold.procedures import procedures
-from keyfold.procedures.declare import CONDITION, ProcedureCall, Rows
+from keyfold.procedures.declare import CONDITION, ProcedureCall
 from keyfold.questions.serve import Questions, Talk
 from keyfold.questions.spark import Spark
 from keyfold.storage.table import open_handle, open_newest
+from keyfold.wire.codec import batch_to_text
 from keyfold.wire.predicates import decoded
 
 QUESTIONS = Questions()
@@ -21,8 +24,10 @@ def list_procedures(question: Frame) -> list[dict[str, Any]]:
 
 
 @QUESTIONS.talk
-def call_procedure(question: Frame, talk: Talk) -> Rows:
-    """Do what question["procedure"] does, with question["arguments"]. Returns its rows."""
+def call_procedure(question: Frame, talk: Talk) -> str:
+    """Do what question["procedure"] does, with question["arguments"]. Returns its rows, as the text
+    of a batch of Arrow.
+    """
     procedure = procedures()[question["procedure"]]
     handle, options = question["table"], question["catalog"]["options"]
     newest = partial(open_newest, handle, options)
@@ -31,6 +36,6 @@ def call_procedure(question: Frame, talk: Talk) -> Rows:
         given = arguments.get(parameter.name)
         if parameter.type == CONDITION and isinstance(given, list):
             arguments[parameter.name] = decoded(given)
-    return procedure.rows(
-        ProcedureCall(open_handle(handle, options), newest, Spark(question, talk)), arguments
-    )
+    call = ProcedureCall(open_handle(handle, options), newest, Spark(question, talk))
+    rows = procedure.rows(call, arguments)
+    return batch_to_text(pa.RecordBatch.from_pylist(rows, schema=procedure.schema))

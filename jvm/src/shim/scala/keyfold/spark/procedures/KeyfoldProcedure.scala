@@ -2,24 +2,21 @@ package keyfold.spark.procedures
 
 import java.util.{Iterator => JavaIterator, List => JavaList}
 
-import scala.jdk.CollectionConverters._
-
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, KeyfoldCatalog}
 import keyfold.spark.jobs.PythonJob
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.util.{GenericArrayData, MapData}
+import org.apache.spark.sql.catalyst.util.MapData
 import org.apache.spark.sql.connector.catalog.procedures.{BoundProcedure, ProcedureParameter, UnboundProcedure}
 import org.apache.spark.sql.connector.read.{LocalScan, Scan}
 import org.apache.spark.sql.keyfold.{Ours, Refusal}
+import org.apache.spark.sql.keyfold.arrow.MetadataRows
 import org.apache.spark.sql.keyfold.reads.PartitionCondition
 import org.apache.spark.sql.types._
-import org.apache.spark.unsafe.types.UTF8String
 
-/** Driver side: a procedure that Python declares and does, about one table, its first argument. Rows are JSON
-  * objects by column name.
+/** Driver side: a procedure that Python declares and does, about one table, its first argument.
   */
 final class KeyfoldProcedure(declaration: JsonNode, catalog: KeyfoldCatalog) extends UnboundProcedure {
   import KeyfoldProcedure._
@@ -73,7 +70,7 @@ final class KeyfoldProcedure(declaration: JsonNode, catalog: KeyfoldCatalog) ext
     }
     val rows = PythonJob.begin(found, "call_procedure", declaration.get("again").asBoolean, "procedure" -> name,
       "arguments" -> values.toMap)(_.answer())
-    JavaList.of[Scan](ProcedureResult(result, Json.items(rows))).iterator
+    JavaList.of[Scan](ProcedureResult(result, MetadataRows.ofText(rows.asText, result))).iterator
   }
 
   /** A condition as predicates; false if Spark sees that no partition satisfies it. */
@@ -124,22 +121,7 @@ final class Arguments(parameters: Seq[ProcedureParameter], row: InternalRow) {
 }
 
 /** Driver side: the rows a procedure returns. */
-final case class ProcedureResult(schema: StructType, json: Seq[JsonNode]) extends LocalScan {
+final case class ProcedureResult(schema: StructType, override val rows: Array[InternalRow]) extends LocalScan {
   override def readSchema(): StructType = schema
   override def description(): String = "keyfold procedure"
-
-  override def rows(): Array[InternalRow] = json.map { row =>
-    InternalRow.fromSeq(schema.fields.toSeq.map(field => value(row.get(field.name), field.dataType)))
-  }.toArray
-
-  private def value(json: JsonNode, dataType: DataType): Any =
-    if (json == null || json.isNull) null
-    else dataType match {
-      case IntegerType => json.asInt
-      case LongType => json.asLong
-      case DoubleType => json.asDouble
-      case BooleanType => json.asBoolean
-      case ArrayType(item, _) => new GenericArrayData(json.elements.asScala.map(value(_, item)).toArray[Any])
-      case _ => UTF8String.fromString(json.asText)
-    }
 }

@@ -1,9 +1,5 @@
 package keyfold.spark.read
 
-import java.io.ByteArrayInputStream
-import java.nio.channels.Channels
-import java.util.Base64
-
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, Settings}
 import keyfold.spark.table.Names
@@ -46,10 +42,8 @@ object ByBucket {
     }
 
   /** The partition and the bucket of each task. */
-  def keys(plan: JsonNode, partition: StructType): Array[InternalRow] = {
-    val bytes = Base64.getDecoder.decode(plan.get(Asked).get("keys").asText)
-    MetadataRows.read(Channels.newChannel(new ByteArrayInputStream(bytes)), partition.add("bucket", IntegerType))
-  }
+  def keys(plan: JsonNode, partition: StructType): Array[InternalRow] =
+    MetadataRows.ofText(plan.get(Asked).get("keys").asText, partition.add("bucket", IntegerType))
 }
 
 /** Both sides: the splits of one task, in Python's own words. */

@@ -1,6 +1,8 @@
 package org.apache.spark.sql.keyfold.arrow
 
-import java.nio.channels.ReadableByteChannel
+import java.io.ByteArrayInputStream
+import java.nio.channels.{Channels, ReadableByteChannel}
+import java.util.Base64
 
 import scala.collection.mutable.ArrayBuffer
 import scala.jdk.CollectionConverters._
@@ -22,6 +24,10 @@ object MetadataRows {
     } finally stream.close()
     rows.toArray
   }
+
+  /** Rows that are a text in an answer of Python. */
+  def ofText(text: String, schema: StructType): Array[InternalRow] =
+    read(Channels.newChannel(new ByteArrayInputStream(Base64.getDecoder.decode(text))), schema)
 
   /** The session's zone, an offset as `+01:00` where it is one by any name. */
   def zone: String = DateTimeUtils.getZoneId(SQLConf.get.sessionLocalTimeZone).normalized.getId
