@@ -140,12 +140,9 @@ def test_functions_of_a_session_are_listed_and_bound() -> None:
     with functions_of(question):
         named = {one["name"]: one for one in aggregate_functions(question)["functions"]}
         found = bind_aggregate(question)["fold"]
-    assert named["widest"]["summary"] == "the number that is farthest from 0"
-    assert [p["name"] for p in named["listagg"]["parameters"]] == [
-        "delimiter",
-        "distinct",
-        "skip_blank",
-    ]
+    assert "Gives: the number that is farthest from 0" in named["widest"]["lines"]
+    usage = "Usage: listagg(column, [delimiter], [distinct], [skip_blank])"
+    assert named["listagg"]["lines"][0] == usage
     assert found["code"] == {"modules": "", "registered": {"widest": shipping.dumps(widest)}}
     assert BoundCall.from_json(found).aggregate.name == "widest"
     assert {"aggregate_functions", "bind_aggregate"} <= set(QUESTIONS) == set(QUESTIONS.looks)

@@ -27,7 +27,7 @@ QUESTIONS = Questions()
 
 @QUESTIONS.look
 def aggregate_functions(question: Frame) -> dict[str, Any]:
-    """Every aggregate, the session's own ones too, with its options as arguments."""
+    """Every aggregate, the session's own ones too: its names and the lines of DESCRIBE FUNCTION."""
     theirs = [found for name in provided.names("aggregates") if (found := find(name)) is not None]
     return {"functions": [_described(one) for one in [*functions(), *theirs]]}
 
@@ -60,17 +60,19 @@ def bind_aggregate(question: Frame) -> dict[str, Any]:
 
 
 def _described(one: Aggregate) -> dict[str, Any]:
-    parameters = [
-        {"name": short_name(p), "option": p.name, "default": p.default, "doc": p.doc}
-        for p in one.parameters
-    ]
+    names = list(dict.fromkeys(map(spelling, (one.name, *one.aliases))))
+    options = "".join(f", [{short_name(parameter)}]" for parameter in one.parameters)
     return {
         "name": one.name,
-        "aliases": list(one.aliases),
-        "accepts": one.accepts.words,
-        "parameters": parameters,
-        "summary": one.summary,
-        "nulls": one.nulls,
+        "names": names,
+        "has_options": bool(one.parameters),
+        "lines": [
+            f"Usage: {one.name}(column{options})",
+            "Kind: aggregate",
+            f"Gives: {one.summary}",
+            f"NULL: {one.nulls}",
+            f"Names: {', '.join(names)}",
+        ],
     }
 
 

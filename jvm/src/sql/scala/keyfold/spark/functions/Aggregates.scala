@@ -15,7 +15,7 @@ object Aggregates {
     val code = Settings.functions
     val held = synchronized(asked.filter(_._1 == code).map(_._2))
     held.getOrElse {
-      val known = Json.items(ask("aggregate_functions", code).get("functions")).map(new KnownAggregate(_))
+      val known = Json.items(ask("aggregate_functions").get("functions")).map(new KnownAggregate(_))
       val named = known.flatMap(function => function.names.map(_ -> function)).toMap
       synchronized { asked = Some(code -> named) }
       named
@@ -27,12 +27,13 @@ object Aggregates {
   /** An aggregate for a column of this type. Constants are text, None for NULL. */
   def bind(name: String, column: DataType, positional: Seq[Option[String]],
       options: Map[String, Option[String]]): BoundAggregate =
-    new BoundAggregate(ask("bind_aggregate", Settings.functions, "name" -> name, "types" -> Seq(column.json),
+    new BoundAggregate(ask("bind_aggregate", "name" -> name, "types" -> Seq(column.json),
       "positional" -> positional, "options" -> options))
 
-  private def ask(question: String, code: Map[String, Any], fields: (String, Any)*): JsonNode = {
+  /** Asks about functions, those of the session among them. */
+  def ask(question: String, fields: (String, Any)*): JsonNode = {
     Settings.check()
-    try Driver.ask(Json.obj(Seq("question" -> question, "code" -> code) ++ fields: _*))
+    try Driver.ask(Json.obj(Seq("question" -> question, "code" -> Settings.functions) ++ fields: _*))
     catch { case failure: KeyfoldException => throw Refusal.of(failure) }
   }
 }
@@ -40,20 +41,11 @@ object Aggregates {
 /** Driver side: an aggregate before its column is known. */
 final class KnownAggregate(json: JsonNode) {
   val name: String = json.get("name").asText
-  private val aliases = Json.strings(json.get("aliases"))
-  private val options = Json.items(json.get("parameters")).map(_.path("name").asText)
-
-  def hasOptions: Boolean = options.nonEmpty
-
-  def names: Seq[String] = (name +: aliases).map(_.toLowerCase(java.util.Locale.ROOT).replace('-', '_')).distinct
+  val names: Seq[String] = Json.strings(json.get("names"))
+  val hasOptions: Boolean = json.get("has_options").asBoolean
 
   /** The lines that DESCRIBE FUNCTION prints. */
-  def lines: Seq[String] = Seq(
-    s"Usage: $name(${("column" +: options.map(option => s"[$option]")).mkString(", ")})",
-    "Kind: aggregate",
-    s"Gives: ${json.path("summary").asText}",
-    s"NULL: ${json.path("nulls").asText}",
-    s"Names: ${names.mkString(", ")}")
+  val lines: Seq[String] = Json.strings(json.get("lines"))
 }
 
 /** Driver side: an aggregate of a column of one type; `fold` is what workers are told of it, `empty` the SQL of

@@ -1,9 +1,8 @@
 package org.apache.spark.sql.keyfold.aggregates
 
 import com.fasterxml.jackson.databind.JsonNode
-import keyfold.spark.{Json, KeyfoldException, Settings}
-import keyfold.spark.functions.Functions
-import keyfold.spark.processes.Driver
+import keyfold.spark.Json
+import keyfold.spark.functions.{Aggregates, Functions}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction
 import org.apache.spark.sql.catalyst.expressions._
@@ -101,20 +100,17 @@ object BoundState {
 
   def wrong(sentence: String): Throwable = Refusal(sentence)
 
-  def ask(fields: (String, Any)*): BoundState =
-    try BoundState(Driver.ask(Json.obj(Seq("question" -> "bind_state", "code" -> Settings.functions) ++ fields: _*)))
-    catch { case failed: KeyfoldException => throw Refusal.of(failed) }
-
   /** The states of a call; constants are the texts of arguments that are constant, None of others. */
   def ofCall(name: String, types: Seq[DataType], constants: Seq[Option[String]],
       named: Map[String, Option[String]]): BoundState =
-    ask("name" -> name, "types" -> types.map(_.json), "constants" -> constants, "named" -> named)
+    BoundState(Aggregates.ask("bind_state", "name" -> name, "types" -> types.map(_.json), "constants" -> constants,
+      "named" -> named))
 
-  def ofSignature(signature: String): BoundState = ask("signature" -> signature)
+  def ofSignature(signature: String): BoundState = BoundState(Aggregates.ask("bind_state", "signature" -> signature))
 
   /** The name in signatures of a function that has states. */
   def canonical(name: String): Option[String] = {
-    val answer = Driver.ask(Json.obj("question" -> "state_function", "code" -> Settings.functions, "name" -> name))
+    val answer = Aggregates.ask("state_function", "name" -> name)
     Option.when(answer.isTextual)(answer.asText)
   }
 
