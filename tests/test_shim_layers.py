@@ -32,7 +32,7 @@ ROWS = {
         ("buckets", "BucketHash"),
         ("metrics",),
         ("Errors", "Settings"),
-        ("KeyfoldException", "Json"),
+        ("KeyfoldException", "Json", "Unshown"),
     ),
     ("shim", PRIVATE): (
         ("writes",),
@@ -148,7 +148,7 @@ def test_patterns_name_types_of_spark_and_not_their_fields() -> None:
 # A first sentence that begins so needs its neighbour, or names nothing.
 NEEDS_NEIGHBOUR = re.compile(
     r"/\*\* (?:(?:Driver|Executor) side: |Both sides: )?"
-    r"(?:The same|Those|What|Of|Where|As|Whose)\b",
+    r"(?:The same|Those|These|Their|Its|What|Of|Where|As|Whose|With|Without|One of|None)\b",
     re.IGNORECASE,
 )
 

@@ -29,7 +29,7 @@ final class KeyfoldProcedure(declaration: JsonNode, catalog: KeyfoldCatalog) ext
   private val result = StructType(Json.items(declaration.get("result")).map(column =>
     StructField(column.get("name").asText, DataType.fromDDL(column.get("type").asText))))
 
-  /** With the parameters, which DESCRIBE shows of a SimpleProcedure alone: that is bound from the start, and
+  /** The purpose and parameters, which DESCRIBE shows of a SimpleProcedure alone: that is bound from the start, and
     * Spark 4.2 then refuses arguments that it resolves a round later, as `current_timestamp() - …`.
     */
   override def description(): String = {
@@ -99,7 +99,7 @@ final class NoProcedure(override val name: String, known: String) extends Unboun
 final class Arguments(parameters: Seq[ProcedureParameter], row: InternalRow) {
   private val places = parameters.map(_.name).zipWithIndex.toMap
 
-  /** None for an empty text, too. */
+  /** The text, None for an empty one, too. */
   def text(name: String): Option[String] = of(name)(row.getUTF8String(_).toString).filter(_.nonEmpty)
 
   /** The value as Python takes it: a TIMESTAMP in milliseconds. */

@@ -31,7 +31,7 @@ object Interpreter {
   private def setting(name: String): Option[Interpreter] =
     Settings.get(name).filter(_.nonEmpty).map(Interpreter(_, name))
 
-  /** With the path of this machine. A name without a slash is looked up in the PATH when it is started. */
+  /** The interpreter by its path on this machine. A name without a slash is looked up in the PATH when it starts. */
   private def found(named: Interpreter): Option[Interpreter] =
     if (Path.of(named.command).isAbsolute || !named.command.contains("/")) Some(named)
     else places.map(_.resolve(named.command).normalize).find(Files.isRegularFile(_))

@@ -25,7 +25,7 @@ final case class Folds(groups: Set[String], sums: Map[String, DataType], average
     Option.when(functions.nonEmpty && (by ++ functions).forall(_.isDefined))(Summary(by.flatten, functions.flatten))
   }
 
-  /** One of Spark's own functions; None where Spark has to do it. */
+  /** A function of Spark's own; None where Spark has to do it. */
   def function(asked: AggregateFunc, table: StructType): Option[Folded] = asked match {
     case _: CountStar => Some(Folded("COUNT", None, LongType))
     case count: Count if !count.isDistinct =>

@@ -1,7 +1,7 @@
 package keyfold.spark.read
 
 import com.fasterxml.jackson.databind.JsonNode
-import keyfold.spark.Json
+import keyfold.spark.{Json, Unshown}
 import keyfold.spark.metrics.ScanMetrics
 import keyfold.spark.processes.WorkerPool
 import org.apache.spark.TaskContext
@@ -69,10 +69,7 @@ trait BatchReaderFactory extends PartitionReaderFactory {
 }
 
 /** Executor side: carries the scan, which all splits share, and the name of the question. */
-final case class KeyfoldReaderFactory(scan: String, question: String = "read") extends BatchReaderFactory {
-  /** Without the scan, which says how to log in to an object store. */
-  override def toString: String = "KeyfoldReaderFactory"
-
+final case class KeyfoldReaderFactory(scan: String, question: String = "read") extends BatchReaderFactory with Unshown {
   override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] =
     new KeyfoldPartitionReader(scan, partition.asInstanceOf[KeyfoldInputPartition].splits, question)
 }

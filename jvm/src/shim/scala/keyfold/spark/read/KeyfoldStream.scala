@@ -5,7 +5,7 @@ import java.util.{Map => JavaMap, Optional}
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
-import keyfold.spark.{Json, Settings}
+import keyfold.spark.{Json, Settings, Unshown}
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.connector.read.streaming._
@@ -101,10 +101,7 @@ object KeyfoldStream {
 final case class KeyfoldOffset(override val json: String) extends Offset
 
 /** Both sides: the splits of one task of a batch, with what the tasks of a batch share. */
-final case class StreamPartition(question: String, scan: String, splits: String) extends InputPartition {
-  /** Without the scan, which says how to log in to an object store. */
-  override def toString: String = "StreamPartition"
-}
+final case class StreamPartition(question: String, scan: String, splits: String) extends InputPartition with Unshown
 
 /** Executor side: opens readers of any batch of a stream. */
 case object KeyfoldStreamReaderFactory extends BatchReaderFactory {

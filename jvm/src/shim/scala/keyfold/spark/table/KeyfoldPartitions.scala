@@ -81,7 +81,7 @@ trait KeyfoldPartitions extends SupportsAtomicPartitionManagement { this: Keyfol
     }
   }
 
-  /** Their values, then the Figures of each. */
+  /** The values of partitions, then the Figures of each. */
   private def partitions(filters: Seq[JsonNode]): Array[InternalRow] = {
     val schema = KeyfoldPartitions.Figures.foldLeft(partitionSchema())(_.add(_, LongType))
     questions.rows("read_partitions", "table" -> description.handle, "filters" -> filters)(

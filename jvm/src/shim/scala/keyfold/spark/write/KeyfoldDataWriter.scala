@@ -1,6 +1,6 @@
 package keyfold.spark.write
 
-import keyfold.spark.Json
+import keyfold.spark.{Json, Unshown}
 import keyfold.spark.metrics.Figure
 import keyfold.spark.processes.{Lease, WorkerPool}
 import org.apache.spark.TaskContext
@@ -73,10 +73,8 @@ final class KeyfoldDataWriter(
 }
 
 /** Executor side: opens one writer per task; carries the job's plan. */
-final case class KeyfoldWriterFactory(write: String, schema: StructType, areBatches: Boolean) extends DataWriterFactory {
-  /** Without the plan, which says how to log in to an object store. */
-  override def toString: String = "KeyfoldWriterFactory"
-
+final case class KeyfoldWriterFactory(write: String, schema: StructType, areBatches: Boolean)
+    extends DataWriterFactory with Unshown {
   override def createWriter(partitionId: Int, taskId: Long): DataWriter[InternalRow] =
     new KeyfoldDataWriter(write, schema, partitionId, taskId, areBatches)
 }

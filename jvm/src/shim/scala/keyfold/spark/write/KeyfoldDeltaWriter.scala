@@ -1,5 +1,6 @@
 package keyfold.spark.write
 
+import keyfold.spark.Unshown
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.write.{DeltaWriter, DeltaWriterFactory, WriterCommitMessage}
@@ -28,10 +29,7 @@ final class KeyfoldDeltaWriter(records: KeyfoldDataWriter, deltas: DeltaRows) ex
 }
 
 /** Executor side: opens one writer per task; carries the job's plan. */
-final case class KeyfoldDeltaWriterFactory(write: String, deltas: DeltaRows) extends DeltaWriterFactory {
-  /** Without the plan, which says how to log in to an object store. */
-  override def toString: String = "KeyfoldDeltaWriterFactory"
-
+final case class KeyfoldDeltaWriterFactory(write: String, deltas: DeltaRows) extends DeltaWriterFactory with Unshown {
   override def createWriter(partitionId: Int, taskId: Long): DeltaWriter[InternalRow] =
     new KeyfoldDeltaWriter(new KeyfoldDataWriter(write, deltas.schema, partitionId, taskId), deltas)
 }

@@ -14,7 +14,7 @@ final class Bitmap private (private var narrow: RoaringBitmap, private var wide:
 
   def isNarrow: Boolean = wide == null
 
-  /** One that is empty, of the same width. */
+  /** An empty bitmap of the same width. */
   def fresh: Bitmap = if (isNarrow) new Bitmap else Bitmap.wide(new Roaring64Bitmap)
 
   def add(value: Long): Unit =

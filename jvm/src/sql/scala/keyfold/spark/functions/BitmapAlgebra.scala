@@ -8,11 +8,12 @@ import org.apache.spark.sql.types._
 final class BitmapAlgebra(override val about: About, val isCount: Boolean, skipsNulls: Boolean)(
     operation: (Bitmap, Bitmap) => Bitmap) extends Declared {
   override protected def form: PartialFunction[Seq[DataType], BoundFunction] = {
-    case found if found.length > 1 && isCount => new OverBitmaps[Long](this, LongType, found.length)(_.fold(0L)(_.cardinality))
+    case found if found.length > 1 && isCount =>
+      new OverBitmaps[Long](this, LongType, found.length)(_.fold(0L)(_.cardinality))
     case found if found.length > 1 => new OverBitmaps(this, BinaryType, found.length)(_.map(_.toBytes).orNull)
   }
 
-  /** None where the result is NULL, which a count shows as 0. */
+  /** The result, None where it is NULL, which a count shows as 0. */
   def result(bitmaps: Seq[Array[Byte]]): Option[Bitmap] = {
     val present = bitmaps.filter(_ != null)
     if (present.isEmpty || present.length < bitmaps.length && !skipsNulls) None
@@ -42,7 +43,8 @@ object BitmapAlgebra {
       s"the numbers $which")
     val count = About(s"${set.name}_count", "(bitmap, bitmap, …) BIGINT", if (skipsNulls) "skipped" else "0",
       s"how many numbers are $which")
-    Seq(set -> false, count -> true).map { case (about, isCount) => new BitmapAlgebra(about, isCount, skipsNulls)(operation) }
+    Seq(new BitmapAlgebra(set, isCount = false, skipsNulls)(operation),
+      new BitmapAlgebra(count, isCount = true, skipsNulls)(operation))
   }
 }
 

@@ -63,7 +63,7 @@ abstract class ArrayBitmap(name: String, skipsNulls: Boolean) extends Declared {
       (if (skipsNulls) "not from 0 to 2^64-1" else "NULL or not from 0 to 2^64-1"))
 
   def of(numbers: Seq[Option[Decimal]]): Option[Bitmap] =
-    Bitmap.ofAll((if (skipsNulls) numbers.filter(_.isDefined) else numbers).map(_.flatMap(Numbers.unsigned(_: Decimal))))
+    Bitmap.ofAll((if (skipsNulls) numbers.filter(_.nonEmpty) else numbers).map(_.flatMap(Numbers.unsigned(_: Decimal))))
 
   override protected def form: PartialFunction[Seq[DataType], BoundFunction] = {
     case Seq(ArrayType(Numbers.Whole(element), _)) => new BitmapOfArray(this, element)

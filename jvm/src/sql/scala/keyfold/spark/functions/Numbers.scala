@@ -24,7 +24,7 @@ object Numbers {
     }
   }
 
-  /** None where a bitmap cannot hold it. */
+  /** The number as a bitmap holds it, None where it cannot. */
   def unsigned(value: Decimal): Option[Long] =
     if (value.precision <= Decimal.MAX_LONG_DIGITS) Some(value.toLong).filter(_ >= 0)
     else Some(BigInt(value.toJavaBigDecimal.toBigInteger)).filter(big => big >= 0 && big < Limit).map(_.toLong)

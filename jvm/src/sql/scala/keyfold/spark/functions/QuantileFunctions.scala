@@ -14,7 +14,7 @@ object ToQuantileState extends Declared {
   }
 }
 
-/** Executor side: without `invoke`, which Spark would not call for a NULL DOUBLE. */
+/** Executor side: the state of a number, made without `invoke`, which Spark would not call for a NULL DOUBLE. */
 final class StateOfNumber(hasCompression: Boolean) extends Scalar[Array[Byte]](ToQuantileState.about, BinaryType,
       Seq.fill(if (hasCompression) 2 else 1)(DoubleType): _*) {
   override def isResultNullable: Boolean = false

@@ -84,7 +84,7 @@ object QuantileState {
     state
   }
 
-  /** Its library makes room for as many centroids and values as the bytes say. */
+  /** Checks a t-digest, whose library makes room for as many centroids and values as the bytes say. */
   private def checkDigest(cursor: Cursor): Unit = {
     val (words, version, family) = (cursor.u8(), cursor.u8(), cursor.u8())
     val k = cursor.u16()

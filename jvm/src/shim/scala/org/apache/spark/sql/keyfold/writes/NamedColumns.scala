@@ -28,7 +28,7 @@ object ColumnsOfInsert extends Rule[LogicalPlan] {
       }
   }
 
-  /** Without those that the table is about to get. */
+  /** The names without those of columns that the table is about to get. */
   private def known(insert: InsertIntoStatement, table: KeyfoldTable, names: Seq[String]): Seq[String] =
     if (insert.byName && insert.withSchemaEvolution) names.diff(ExtraColumns.of(table, names)) else names
 

@@ -101,7 +101,7 @@ object AggregateStates extends Rule[LogicalPlan] {
       val function = bound.buffered
       val fields = function.aggBufferAttributes.map(_.exprId).zipWithIndex.toMap
       val result = BoundState.finish(function.evaluateExpression, bound.finishes).transform {
-        case buffer: AttributeReference if fields.contains(buffer.exprId) => GetStructField(state, fields(buffer.exprId))
+        case field: AttributeReference if fields.contains(field.exprId) => GetStructField(state, fields(field.exprId))
       }
       If(IsNull(child), Literal.create(null, result.dataType), result)
     } else If(IsNull(child), Literal.create(null, bound.result),

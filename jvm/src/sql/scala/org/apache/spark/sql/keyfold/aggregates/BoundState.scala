@@ -39,7 +39,7 @@ final case class BoundState(json: JsonNode) {
   /** The arguments of the column's states that must not be NULL. */
   lazy val required: Seq[Boolean] = Json.items(json.get("required")).map(_.asBoolean)
 
-  /** These states with the arguments of another signature. */
+  /** The states of another signature, with this call's constants. */
   def retargeted(other: BoundState): BoundState =
     BoundState(other.json.deepCopy[com.fasterxml.jackson.databind.node.ObjectNode]().put("constants", constants))
 

@@ -38,8 +38,8 @@ object DeclaredCalls {
   private def fold(name: String, form: FoldForm, arguments: Seq[Expression]): FoldFunction = {
     val values = Option.when(arguments.size > 1)("values" -> (arguments.size - 2))
     val described = Json.obj(Seq("name" -> form.name, "of" -> form.of) ++ values: _*)
-    FoldFunction(s"keyfold.$name", described.toString, form.resultType, Some(form.nothing), arguments, isNeverNull = true,
-      inputTypes = form.inputTypes.toSeq)
+    FoldFunction(s"keyfold.$name", described.toString, form.resultType, Some(form.nothing), arguments,
+      isNeverNull = true, inputTypes = form.inputTypes.toSeq)
   }
 }
 

@@ -24,7 +24,7 @@ object FoldCalls {
     V1Function(info, (arguments: Seq[Expression]) => call(known, arguments))
   }
 
-  /** One column, then options in the order in which Python declares them, or by name; the column has a name too. */
+  /** A call with one column, then options in the order in which Python declares them, or all by name. */
   def call(known: KnownAggregate, arguments: Seq[Expression]): FoldFunction = {
     val (named, placed) = arguments.map {
       case one: NamedArgumentExpression if one.key.equalsIgnoreCase("column") => one.value

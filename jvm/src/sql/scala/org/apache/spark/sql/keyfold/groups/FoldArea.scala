@@ -41,7 +41,7 @@ final class FoldArea(columns: IndexedSeq[SharedColumn], val room: Int) {
     else (taken(Rows), taken(4L * Rows), taken(room))
   }
   val slot: Long = end
-  /** One where values are so large that memory counts more than that nobody waits. */
+  /** The number of slots: one where values are so large that memory counts more than that nobody waits. */
   val slots: Int = if (room > Large) 1 else Slots
   private val (path, mapped) = made(slot * slots)
   val address: Long = MemoryUtil.getByteBufferAddress(mapped)

@@ -41,7 +41,7 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
     catch {
       case failed: KeyfoldException if !isGrouped => throw failed.about(GroupNames.AllRows)
       case failed: KeyfoldException =>
-        throw failed.group.flatMap(group => groups.keys.lift(group.number)).fold(failed)(key => failed.about(shown(key)))
+        throw failed.group.flatMap(of => groups.keys.lift(of.number)).fold(failed)(key => failed.about(shown(key)))
     }
 
   private def shown(key: UnsafeRow): String =
@@ -97,7 +97,8 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
     groups.size - 1
   }
 
-  private lazy val blank = new SpecificInternalRow(aggregateFunctions.toSeq.flatMap(_.aggBufferAttributes.map(_.dataType)))
+  private lazy val blank =
+    new SpecificInternalRow(aggregateFunctions.toSeq.flatMap(_.aggBufferAttributes.map(_.dataType)))
 
   /** To make one of its types takes Spark longer than all else that is done for a group. */
   private def created(): InternalRow = {
@@ -114,7 +115,7 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
     found.map(number => named(of(number))) ++ later(forget())
   }
 
-  /** These groups, after their ordered rows were sent: in the order of their numbers, which are so the worker's too. */
+  /** Some groups, whose ordered rows are sent in the order of their numbers: so the worker has the same numbers. */
   private def prepared(some: Seq[Int]): Seq[Int] = named {
     some.foreach(number => ordered.foreach(_.prepare(groups(number))))
     some

@@ -91,7 +91,7 @@ object FoldsInScans extends SparkStrategy {
     }
   }
 
-  /** One of ours, if it takes a column as it is. Two of one name and other options get names of their own. */
+  /** A call of ours, if it takes a column as it is. Two of one name and other options get names of their own. */
   private def asked(call: AggregateExpression, known: Seq[(String, String)]): Option[Folded] = call.aggregateFunction match {
     case fold: FoldFunction if fold.inScans && call.filter.isEmpty && !call.isDistinct =>
       fold.children match {
@@ -104,7 +104,7 @@ object FoldsInScans extends SparkStrategy {
     case _ => None
   }
 
-  /** One of Spark's, as it asks sources for it. */
+  /** A call of Spark's, as it asks sources for it. */
   private def sparks(call: AggregateExpression): Option[AggregateFunc] =
     Option.when(call.filter.isEmpty && !call.isDistinct)(call)
       .flatMap(plain => DataSourceStrategy.translateAggregation(Seq(plain), Nil))

@@ -36,13 +36,13 @@ object SparksOwn {
   private def isWhole(kind: DataType): Boolean = kind.isInstanceOf[IntegralType]
   private def isFloating(kind: DataType): Boolean = kind == DoubleType || kind == FloatType
 
-  /** With so many digits less than a DECIMAL may have, that no sum is beyond it. */
+  /** Whether a DECIMAL has so few digits that no sum of such is beyond what Spark gives it. */
   private def isExact(kind: DataType): Boolean = kind match {
     case decimal: DecimalType => decimal.precision + MoreDigits <= DecimalType.MAX_PRECISION
     case _ => false
   }
 
-  /** Without floating numbers: of both zeros Spark keeps the first. */
+  /** Whether Python's extremes are Spark's: not of floating numbers, as of both zeros Spark keeps the first. */
   private def isOrdered(kind: DataType): Boolean = kind match {
     case _: IntegralType | _: DatetimeType | _: DecimalType => true
     case _ => false

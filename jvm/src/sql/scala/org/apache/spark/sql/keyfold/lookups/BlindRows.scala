@@ -63,7 +63,7 @@ final class BlindRows(rows: MergeRows, join: LookupJoin) {
     if (hasKey && table.storesAlike) Written(row.map { case (_, value) => bare(value) }) else Unknown
   }
 
-  /** With the source's key in place of the target's. */
+  /** The value with the source's key in place of the target's. */
   private def ofSource(value: Expression): Expression = unnamed(value).transform {
     case attribute: Attribute => join.keyOf(attribute).getOrElse(attribute)
   }
@@ -85,7 +85,7 @@ object BlindRows {
     case _ => false
   }
 
-  /** Without the checks that it is not NULL, which the row of a key passes. */
+  /** The value without the checks that it is not NULL, which the row of a key passes. */
   private def bare(value: Expression): Expression = value match {
     case checked: objects.AssertNotNull => bare(checked.child)
     case checked: NotNull => bare(checked.child)

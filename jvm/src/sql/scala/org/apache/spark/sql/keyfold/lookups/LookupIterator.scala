@@ -2,6 +2,7 @@ package org.apache.spark.sql.keyfold.lookups
 
 import scala.collection.mutable.ArrayBuffer
 
+import keyfold.spark.Unshown
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
@@ -20,7 +21,7 @@ final case class LookupWork(
     condition: Option[Expression],
     blind: Expression,
     kind: LookupKind,
-    source: Seq[Attribute]) {
+    source: Seq[Attribute]) extends Unshown {
   /** The place of the key among those that were asked for. */
   val place: Attribute = AttributeReference("_PLACE", LongType, nullable = false)()
 
@@ -37,9 +38,6 @@ final case class LookupWork(
     source ++ (if (kind.hasTarget) project.map(one => Literal(null, one.dataType)) else Nil)
 
   def keySchema: StructType = StructType(by.zip(keys).map { case (name, key) => StructField(name, key.dataType) })
-
-  /** Without the plan, which says how to log in to an object store. */
-  override def toString: String = "LookupWork"
 }
 
 /** Executor side: the rows of one task, looked up some thousands at a time. Rows with the same key that follow each

@@ -26,7 +26,7 @@ object LookupStrategy extends SparkStrategy {
   private def exec(join: LookupJoin): SparkPlan = LookupJoinExec(planLater(join.source), join.target, join.project,
     join.by, join.keys, join.condition, join.blind, join.kind)
 
-  /** With the columns where the join has them: whoever takes the rows of a query goes by their places. */
+  /** The plan with its columns where the join has them: whoever takes the rows of a query goes by their places. */
   private def inOrder(join: Join, plan: SparkPlan): SparkPlan =
     if (plan.output.map(_.exprId) == join.output.map(_.exprId)) plan else ProjectExec(join.output, plan)
 

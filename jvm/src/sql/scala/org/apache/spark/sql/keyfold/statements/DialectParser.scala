@@ -26,7 +26,7 @@ import org.apache.spark.sql.keyfold.{Ours, Refusal}
 object DialectParser {
   private val OfPlans = Set("parsePlan", "parsePlanWithParameters")
 
-  /** Their first words, perhaps after comments; possessive, so that thousands of them need no deeper stack. */
+  /** The first words of statements, perhaps after comments; possessive: thousands of these need no deeper stack. */
   private val FirstWords = """(?is)(?:\s|--[^\n]*+\n|/\*.*?\*/)*+(?:(?:CREATE|ALTER)\s+TABLE|SHOW\s+TAGS)\b""".r
 
   /** The first words of queries and settings. */

@@ -108,7 +108,7 @@ final class WrittenState(table: KeyfoldTable, column: String, target: StateColum
       case other => throw refused(other.sql)
     }
 
-  /** Without casts that change nothing, which Spark puts around what is written. */
+  /** The value without casts that change nothing, which Spark puts around what is written. */
   private def passed(expression: Expression): Expression = expression match {
     case cast: Cast if cast.child.dataType == cast.dataType => passed(cast.child)
     case other => other
