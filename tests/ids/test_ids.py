@@ -199,6 +199,10 @@ def test_insert_if_not_there_needs_no_ids(tmp_path: Path) -> None:
     own.upsert([{"k": 1, "v": 5}])
     found = own.get_or_insert_many([{"k": 2}, {"k": 1}]).to_pylist()
     assert found == [{"k": 2, "v": None}, {"k": 1, "v": 5}]
+    summed = {"merge-engine": "aggregation", "fields.v.aggregate-function": "sum"}
+    own = catalog.create_table("d", {"k": "INT", "v": "INT DEFAULT 5"}, ["k"], options=summed)
+    found = own.get_or_insert_many([{"k": 1}, {"k": 2}, {"k": 1}]).to_pylist()
+    assert found == [{"k": 1, "v": 5}, {"k": 2, "v": 5}, {"k": 1, "v": 5}]
     strict = catalog.create_table("s", {"k": "INT", "d": "STRING NOT NULL"}, ["k"])
     with pytest.raises(TableError, match=r"auto increment columns: \[d\]"):
         strict.get_or_insert({"k": 1})

@@ -56,7 +56,7 @@ class Filling:
         )
         is_stored, ids = self._stored(columns, wanted, places)
         if self.stored.only_new:
-            batches, places = _without(batches, places, is_stored)
+            batches, places = _first_of_new(batches, places, is_stored)
         if self.stored.ids is None or not batches:
             return list(batches)
         taken_back = _retracts(batches)
@@ -160,11 +160,13 @@ def _retracts(batches: Sequence[pa.RecordBatch]) -> _Flags:
     return np.concatenate(found)
 
 
-def _without(
-    batches: Sequence[pa.RecordBatch], places: Rows, dropped: _Flags
+def _first_of_new(
+    batches: Sequence[pa.RecordBatch], places: Rows, is_stored: _Flags
 ) -> tuple[list[pa.RecordBatch], Rows]:
-    """The batches without the rows of some keys."""
-    kept, at = ~dropped[places], 0
+    """The first row of each key that is not stored: more would fold, and a DEFAULT add up."""
+    kept, at = np.zeros(len(places), dtype=np.bool_), 0
+    kept[np.unique(places, return_index=True)[1]] = True
+    kept &= ~is_stored[places]
     made = []
     for batch in batches:
         made.append(batch.filter(pa.array(kept[at : at + batch.num_rows])))
