@@ -242,7 +242,7 @@ def test_declarations() -> None:
     names = list(known())
     assert all(option.doc.endswith(".") for option in known().values())
     foreign = {name for name in names if name not in PAIMON_OPTIONS}
-    own = ("keyfold.", "table.", "auto-increment.")  # keyfold's and Fluss'
+    own = ("keyfold.", "table.", "auto-increment.", "lookup.insert")  # keyfold's and Fluss'
     assert {name for name in foreign if not name.startswith(own)} == set()
 
 

@@ -49,7 +49,8 @@ def table(tmp_path: Path) -> Table:
 
 
 def planned(table: Table, **more: Any) -> Any:
-    found = sent(plan_lookup(question(table, columns=["v"], code={}, **more)))
+    asked = {"columns": ["v"], "code": {}, "inserted": False} | more
+    found = sent(plan_lookup(question(table, **asked)))
     assert found["snapshot"] == 1
     return found["lookup"]
 
@@ -89,6 +90,22 @@ def test_conditions_on_the_key_count(worker: Channel, table: Table) -> None:
     filters = [where(">", "k", 4).to_json(), where("=", "v", 3).to_json()]
     begin(worker, planned(table, filters=filters))
     assert looked_up(worker, "k", 3, 4, 5) == [(2, -5)]
+
+
+def test_keys_that_a_join_inserted_are_found(worker: Channel, table: Table) -> None:
+    """Or it ends, unless a condition on the key leaves some out."""
+    filters = [where(">", "k", 4).to_json()]
+    begin(worker, planned(table, inserted=True, filters=filters))
+    assert looked_up(worker, "k", 3, 5) == [(1, -5)]
+    assert "ok" in ask(worker, {"end": True})
+    begin(worker, planned(table, inserted=True, filters=[where("IS_NOT_NULL", "k").to_json()]))
+    assert looked_up(worker, "k", 3, 5) == [(0, -3), (1, -5)]
+    worker.send({"keys": True})
+    batch = pa.record_batch({"k": pa.array([3, 77], pa.int64())})
+    worker.send_batches(batch.schema, iter([batch]))
+    answer = worker.receive()
+    assert answer is not None
+    assert "1 keys that this join inserted have no row now" in answer["error"]["message"]
 
 
 def test_all_rows_of_a_prefix_are_found(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.options.declared import declared
+from keyfold.options.declared import TableOptions, declared
 from keyfold.options.names import is_of_table, names_nearby
 from keyfold.options.values import shown
 
@@ -39,7 +39,7 @@ OF_READS = tuple(option.name for option in declared() if option.per_call)
 READ = Call(
     "reading",
     (READ_OPTIMIZED, READ_BY_BUCKET, *OF_READS, "scan.mode"),
-    ("keyfold.aggregate-push-down", *_TIME_TRAVEL),
+    ("keyfold.aggregate-push-down", TableOptions.lookups_insert.name, *_TIME_TRAVEL),
 )
 INCREMENTAL = (
     "incremental-between",

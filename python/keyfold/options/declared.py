@@ -147,6 +147,9 @@ class TableOptions:
     ids_at_once = Option("table.auto-increment.cache-size", whole(1, 2**31 - 1), "100000",
         "Numbers that a bucket takes at once for `auto-increment.fields`.",
         aliases=("table.auto-inc.batch-size",), changes="never")
+    lookups_insert = Option("lookup.insert-if-not-exists", boolean, "false",
+        "Fluss': whether joins with the hint `LOOKUP` insert the keys that they do not find; an "
+        "option of a reader, too.")
     target_file_size = Option("target-file-size", byte_size, "128 mb",
         "Size at which a data file is ended.")
     file_compression = Option("file.compression", one_of("zstd", "snappy", "lz4", "gzip", "none"),

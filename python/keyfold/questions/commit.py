@@ -39,13 +39,14 @@ def plan_write(question: Frame) -> dict[str, Any]:
     spec = jobs.plan_job(
         table,
         question["columns"],
-        options=_with_token(question),
+        options={} if question.get("only_new") else _with_token(question),
         seen=question.get("named"),
         mode=question["mode"],
         filters=decoded(question["filters"]),
         ordinal=question["ordinal"],
         query=question.get("query"),
         changes=row_changes(table, question),
+        only_new=bool(question.get("only_new")),
     )
     own = {"handle": question["table"], **functions_for(question, spec.layout)}
     own[CARRIED] = jobs.task_lookups(table, spec).to_json()

@@ -79,12 +79,17 @@ def description(table: Table, report: ScanReport, scan: ScanSpec) -> str:
 
 @QUESTIONS.look
 def plan_lookup(question: Frame) -> dict[str, Any]:
-    """The plan by which tasks look keys up, and the snapshot that they look into."""
-    table = open_handle(question["table"], question["catalog"]["options"])
+    """The plan by which tasks look keys up, and the snapshot that they look into: the newest if
+    their join has `inserted` keys before. Then it is an error if one is not found.
+    """
+    inserted = question["inserted"]
+    table = open_handle(question["table"], question["catalog"]["options"], latest=inserted)
     table.check_format()
-    found = lookups(table, question["columns"], decoded(question.get("filters")))
+    filters = decoded(question.get("filters"))
+    found = lookups(table, question["columns"], filters)
     found = replace(found, scan=narrowed(found.scan, question.get("parts") or {}))
+    own = {"finds_all": inserted and all(one.op == "IS_NOT_NULL" for one in filters)}
     return {
-        "lookup": found.to_json() | functions_for(question, found.scan.layout),
+        "lookup": found.to_json() | functions_for(question, found.scan.layout) | own,
         "snapshot": table.snapshot_id,
     }

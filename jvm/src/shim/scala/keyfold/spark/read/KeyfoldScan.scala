@@ -15,7 +15,7 @@ import org.apache.spark.sql.connector.read.Scan.ColumnarSupportMode
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
 import org.apache.spark.sql.connector.read.partitioning.{Partitioning, UnknownPartitioning}
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
-import org.apache.spark.sql.keyfold.SqlTypes
+import org.apache.spark.sql.keyfold.{Refusal, SqlTypes}
 import org.apache.spark.sql.keyfold.reads.RuntimeFilters
 import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
@@ -65,6 +65,13 @@ final case class KeyfoldScan(
 
   /** A note that the hint LOOKUP was not followed: where a scan is planned, nothing is looked up. */
   private def notFollowed: String = if (options.contains(KeyfoldScan.ToLookUp)) s", ${KeyfoldScan.NotFollowed}" else ""
+
+  /** Whether a join inserts the keys that it does not find: the reader's option says so, or, under the hint, the table's. */
+  def insertsKeys: Boolean =
+    options.collectFirst { case (name, text) if name.equalsIgnoreCase(KeyfoldScan.Inserting) => text }
+      .orElse(table.description.properties.get(KeyfoldScan.Inserting).filter(_ => notFollowed.nonEmpty))
+      .exists(text => text.trim.toBooleanOption.getOrElse(throw Refusal(s"option ${KeyfoldScan.Inserting} of reading "
+        + s"table ${table.name()}: expected true or false, found '$text'")))
 
   override def toMicroBatchStream(checkpoint: String): MicroBatchStream = {
     isStream = true
@@ -116,6 +123,10 @@ final case class KeyfoldScan(
   private def current: JsonNode = narrowed.getOrElse(plan)
 
   override def planInputPartitions(): Array[InputPartition] = {
+    if (insertsKeys) throw Refusal(s"reading table ${table.name()} with ${KeyfoldScan.Inserting} = true: expected the hint "
+      + "LOOKUP over it, in an inner or left outer join whose ON gives every column of the primary key "
+      + s"(${table.description.primaryKey.mkString(", ")}) a value of its type; for this query leave the option out, or "
+      + "set it to false")
     if (notFollowed.nonEmpty) KeyfoldScan.Log.warn(s"table ${table.name()}: ${KeyfoldScan.NotFollowed}")
     val tasks = Json.items(current.get("tasks")).map(Json.text)
     if (byBucket.isEmpty || tasks.isEmpty) tasks.map(AnySplits(_)).toArray
@@ -141,6 +152,7 @@ final case class KeyfoldScan(
 object KeyfoldScan {
   /** The option by which a hint says that keys are looked up in place of this scan. */
   val ToLookUp = "keyfold.lookup"
+  val Inserting = "lookup.insert-if-not-exists"
 
   private val Log = LoggerFactory.getLogger(classOf[KeyfoldScan])
   private val NotFollowed = "the hint LOOKUP was not followed: expected an inner, left outer, left semi or left anti " +

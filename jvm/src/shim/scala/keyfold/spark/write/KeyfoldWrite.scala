@@ -58,9 +58,11 @@ trait ClusteredWrite extends RequiresDistributionAndOrdering {
 
 /** Driver side: one write of rows that are folded. With `hasOrdinal` their last column is the place each row had
   * in the input, and they come as batches (see OrdinalStrategy). `isOfMerge`: rows of a MERGE that has found no rows with their keys.
+  * `onlyNew`: rows of stored keys are left out.
   */
 final case class KeyfoldWrite(
-    table: KeyfoldTable, info: LogicalWriteInfo, mode: WriteMode, hasOrdinal: Boolean, isOfMerge: Boolean = false)
+    table: KeyfoldTable, info: LogicalWriteInfo, mode: WriteMode, hasOrdinal: Boolean, isOfMerge: Boolean = false,
+    onlyNew: Boolean = false)
     extends ClusteredWrite {
 
   override def description(): String = s"keyfold ${table.name()} ${mode.name}"
@@ -89,7 +91,8 @@ final case class KeyfoldWrite(
       "mode" -> mode.name,
       "query" -> query,
       "filters" -> mode.filters.flatMap(Predicates.toJson),
-      "changes" -> changes)
+      "changes" -> changes,
+      "only_new" -> onlyNew)
     ask(info.schema.fieldNames.toSeq, fields ++ TargetColumns.asked(info.options): _*)
   }
 }

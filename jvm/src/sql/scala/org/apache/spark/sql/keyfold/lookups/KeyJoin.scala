@@ -25,8 +25,10 @@ object KeyJoin extends PredicateHelper {
     Seq((join.right, join.left), (join.left, join.right)).flatMap { case (target, source) =>
       Side.of(target).filter(_.isHinted).flatMap { side =>
         val described = side.target.scan.table.description
-        val kind = LookupKind.of(join, target).filterNot(_ == LookupKind.RowsOfTarget)
-        found(join, side, source, kind, Seq(described.primaryKey) ++ prefix(described)).filter(_ => described.buckets > 0)
+        val inserts = side.target.scan.insertsKeys
+        val kind = LookupKind.of(join, target).filter(one => one.hasSource && (one.hasTarget || !inserts))
+        val by = Seq(described.primaryKey) ++ prefix(described).filterNot(_ => inserts)
+        found(join, side, source, kind, by).filter(_ => described.buckets > 0).map(_.copy(inserts = inserts))
       }
     }.headOption
 

@@ -25,7 +25,8 @@ object LookupHint {
   val Name = "lookup"
   private val KeysOfCdc = "pipelines.autocdc.keyColumnNames"
   /** Options of readers that don't say which rows are read, or are in the table's handle. */
-  private val Harmless = Set(KeyfoldScan.ToLookUp, "read-by-bucket", "keyfold.aggregate-push-down", "versionasof", "timestampasof")
+  private val Harmless = Set(KeyfoldScan.ToLookUp, KeyfoldScan.Inserting, "read-by-bucket", "keyfold.aggregate-push-down",
+    "versionasof", "timestampasof")
 
   def marked(options: CaseInsensitiveStringMap): CaseInsensitiveStringMap =
     new CaseInsensitiveStringMap((options.asCaseSensitiveMap.asScala.toMap + (KeyfoldScan.ToLookUp -> "true")).asJava)

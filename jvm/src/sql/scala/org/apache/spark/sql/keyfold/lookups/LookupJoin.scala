@@ -22,7 +22,7 @@ final case class LookupTarget(scan: KeyfoldScan, columns: Seq[Attribute]) {
   * and the number of `target`; `keys` are expressions of the source for the columns `by`, which are the primary key,
   * or the partition columns and a bucket key that begins it; `condition` is the rest of the join's. `isWhole`: nothing
   * but the key decides which rows match. Rows for which `blind` is true are not looked up: the statement treats them
-  * alike if they are found or not, so they are found.
+  * alike if they are found or not, so they are found. With `inserts` keys that are not found are inserted first.
   */
 final case class LookupJoin(
     source: LogicalPlan,
@@ -33,7 +33,8 @@ final case class LookupJoin(
     condition: Option[Expression],
     kind: LookupKind,
     isWhole: Boolean,
-    blind: Expression = Literal.FalseLiteral) extends UnaryNode {
+    blind: Expression = Literal.FalseLiteral,
+    inserts: Boolean = false) extends UnaryNode {
 
   override def child: LogicalPlan = source
   override def output: Seq[Attribute] = kind.output(source.output, project)

@@ -26,7 +26,8 @@ final case class LookupJoinExec(
     keys: Seq[Expression],
     condition: Option[Expression],
     blind: Expression,
-    kind: LookupKind) extends UnaryExecNode {
+    kind: LookupKind,
+    inserts: Boolean) extends UnaryExecNode {
 
   override def output: Seq[Attribute] = kind.output(child.output, project)
   override lazy val producedAttributes: AttributeSet = kind.produced(target, project)
@@ -75,11 +76,13 @@ final case class LookupJoinExec(
     "table" -> described.handle,
     "columns" -> target.columns.map(_.name),
     "parts" -> target.scan.parts,
+    "inserted" -> inserts,
     "filters" -> target.scan.filters.flatMap(Predicates.toJson)).get("lookup"))
 
-  override protected def doPrepare(): Unit = plan: Unit
+  override protected def doPrepare(): Unit = if (!inserts) plan: Unit
 
   override protected def doExecute(): RDD[InternalRow] = {
+    if (inserts) NewKeys.insert(child, by.zip(keys), target.scan.table)
     val (planned, figures) = (plan, new LookupFigures(longMetric("numOutputRows"), longMetric("keys"),
       longMetric("found"), longMetric("blind"), ofWorkers))
     val work = LookupWork(planned, by, target.columns, target.number, project, keys, condition, blind,
@@ -88,7 +91,7 @@ final case class LookupJoinExec(
   }
 
   override def simpleString(fields: Int): String = {
-    val more = condition.map(found => s", ${found.sql}").toSeq ++
+    val more = condition.map(found => s", ${found.sql}").toSeq ++ Option.when(inserts)(", inserts absent keys") ++
       Option.unless(isClustered)(s", unless ${blind.sql}")
     s"LookupJoin ${described.name}${truncatedString(keys, "[", ", ", "]", fields)}, $kind, columns " +
       s"${truncatedString(target.columns, "[", ", ", "]", fields)}${more.mkString}"

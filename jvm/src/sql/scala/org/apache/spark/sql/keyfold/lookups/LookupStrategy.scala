@@ -24,7 +24,7 @@ object LookupStrategy extends SparkStrategy {
   }
 
   private def exec(join: LookupJoin): SparkPlan = LookupJoinExec(planLater(join.source), join.target, join.project,
-    join.by, join.keys, join.condition, join.blind, join.kind)
+    join.by, join.keys, join.condition, join.blind, join.kind, join.inserts)
 
   /** The plan with its columns where the join has them: whoever takes the rows of a query goes by their places. */
   private def inOrder(join: Join, plan: SparkPlan): SparkPlan =
