@@ -33,6 +33,30 @@ def test_jobs_of_both_take_turns(bench: Bench) -> None:
     assert changed == {**found, "key 0": 100, "new": 101, "key 4": 102}
 
 
+def test_java_keeps_ids(bench: Bench) -> None:
+    """Ids that we gave are read, and kept by a compaction of Java's; keys go on finding them."""
+    columns = "k STRING, id BIGINT, v INT, PRIMARY KEY (k) NOT ENFORCED"
+    bench.create(columns, bucket="2", write_only="true", auto_increment__fields="id")
+
+    def written(start: int, stop: int, value: int) -> dict[str, int]:
+        source = f"SELECT concat('key ', id), {value} FROM range({start}, {stop})"
+        bench.spark.sql(f"INSERT INTO {bench.name} (k, v) {source}")
+        rows = bench.agree(rows=stop)
+        assert all(row["v"] == value for row in rows if int(row["k"][4:]) >= start)
+        return {row["k"]: row["id"] for row in rows}
+
+    first = written(0, 10, 1)
+    second = written(5, 15, 2)
+    assert first.items() <= second.items()
+    assert len(set(second.values())) == 15
+    bench.paimon.compact(bench.folder)
+    assert set(bench.paimon.read(bench.folder).levels) == {5}
+    assert {row["k"]: row["id"] for row in bench.agree(rows=15)} == second
+    third = written(0, 20, 3)
+    assert second.items() <= third.items()
+    assert len(set(third.values())) == 20
+
+
 @pytest.mark.usefixtures("has_times")
 def test_java_s_values_of_each_type(bench: Bench) -> None:
     kinds = "BOOLEAN, SMALLINT, FLOAT, DECIMAL(38, 10), BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ"
