@@ -15,11 +15,25 @@ WITH ('table.merge-engine' = 'aggregation', 'fields.m.agg' = 'listagg', 'fields.
 
 -- block: fluss_auto_increment
 CREATE TABLE uids (name STRING, uid BIGINT, PRIMARY KEY (name) NOT ENFORCED) WITH ('auto-increment.fields' = 'uid', 'bucket.num' = '2');
--- refused: auto-increment.fields
 INSERT INTO uids (name) VALUES ('ann'), ('bob'), ('cid');
 INSERT INTO uids (name) VALUES ('ann'), ('dee');
 SELECT count(*), count(DISTINCT uid), min(uid) >= 1 FROM uids;
 -- rows: (4, 4, true)
+
+-- block: fluss_dictionary_to_bitmap
+CREATE TABLE distinct_days (day STRING, users BYTES, PRIMARY KEY (day) NOT ENFORCED)
+WITH ('table.merge-engine' = 'aggregation', 'fields.users.agg' = 'rbm64');
+CREATE TABLE visits_log (day STRING, n INT, name STRING, PRIMARY KEY (day, n) NOT ENFORCED) WITH ('bucket.num' = '1');
+INSERT INTO visits_log VALUES ('d1', 1, 'ann'), ('d1', 2, 'bob'), ('d1', 3, 'ann'), ('d2', 1, 'dee'), ('d2', 2, 'eve'), ('d2', 3, 'eve');
+INSERT INTO distinct_days SELECT day, rb_build_agg(uid) FROM visits_log JOIN uids USING (name) WHERE day = 'd1' GROUP BY day;
+INSERT INTO distinct_days SELECT /*+ LOOKUP(u) */ day, rb_build_agg(uid)
+FROM visits_log LEFT JOIN uids WITH ('lookup.insert-if-not-exists' = 'true') AS u USING (name) GROUP BY day;
+SELECT day, rb_cardinality(users) FROM distinct_days;
+-- rows: ('d1', 2), ('d2', 2)
+SELECT day, count(DISTINCT name) FROM visits_log GROUP BY day;
+-- rows: ('d1', 2), ('d2', 2)
+SELECT count(*), count(DISTINCT uid) FROM uids;
+-- rows: (5, 5)
 
 -- block: fluss_auto_partition
 CREATE TABLE daily (ds STRING, id BIGINT, n INT, PRIMARY KEY (ds, id) NOT ENFORCED) PARTITIONED BY (ds)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from pyspark.errors import AnalysisException, ParseException
@@ -113,3 +114,61 @@ def test_a_refusal_is_ours(spark: SparkSession, columns: str, words: str) -> Non
 def test_spark_refuses_what_is_not_ours(spark: SparkSession, statement: str) -> None:
     with pytest.raises(ParseException, match=r"\[PARSE_SYNTAX_ERROR\]"):
         spark.sql(statement)
+
+
+@contextmanager
+def warnings(spark: SparkSession) -> Iterator[Callable[[], str]]:
+    """The text that the driver's log has of catalogs, from warnings on, since the block began."""
+    jvm = spark._jvm
+    log4j = jvm.org.apache.logging.log4j
+    name = "keyfold.spark.questions.CatalogQuestions"
+    text = jvm.java.io.StringWriter()
+    layout = log4j.core.layout.PatternLayout.createDefaultLayout()
+    appender = log4j.core.appender.WriterAppender.createAppender(
+        layout, None, text, "notes", False, True
+    )
+    appender.start()
+    log4j.core.config.Configurator.setLevel(name, log4j.Level.WARN)
+    logger = log4j.LogManager.getLogger(name)
+    logger.addAppender(appender)
+    try:
+        yield text.toString
+    finally:
+        logger.removeAppender(appender)
+        log4j.core.config.Configurator.setLevel(name, log4j.Level.ERROR)
+
+
+def test_options_without_effect_are_noted(
+    spark: SparkSession, fresh_name: Callable[[], str]
+) -> None:
+    """By the statement that names them, once; a table that has them says no more."""
+    table = fresh_name()
+    with warnings(spark) as logged:
+        spark.sql(
+            f"CREATE TABLE {table} (k INT, PRIMARY KEY (k) NOT ENFORCED) WITH "
+            "('table.log.local-ttl' = '1 d', 'lookup.cache-max-memory-size' = '1 gb')"
+        )
+        note = f"NOTE: table {table}: options without effect here, which are stored: "
+        assert logged() == (
+            f"{note}lookup.cache-max-memory-size (Paimon); table.log.local-ttl (Fluss)\n"
+        )
+        spark.sql(f"INSERT INTO {table} VALUES (1)")
+        spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('page-size' = '1 mb')")
+        assert logged().splitlines()[1:] == [f"{note}page-size (Paimon)"]
+
+
+def test_a_number_of_39_digits(spark: SparkSession, fresh_name: Callable[[], str]) -> None:
+    """LARGEINT's last ones have no column here: the value is refused, as number and text."""
+    table = fresh_name()
+    spark.sql(
+        f"CREATE TABLE {table} (k INT, n LARGEINT) UNIQUE KEY(k) DISTRIBUTED BY HASH(k) BUCKETS 1"
+    )
+    most = 2**127 - 1
+    for value, named in (
+        (f"{most}", "Decimal precision 39 exceeds max precision 38"),
+        (f"CAST('{most}' AS DECIMAL(38, 0))", f"{most}"),
+    ):
+        with pytest.raises(Exception, match=named):
+            spark.sql(f"INSERT INTO {table} VALUES (1, {value})")
+    spark.sql(f"INSERT INTO {table} VALUES (1, {most // 10})")
+    assert rows(spark, table) == [(1, most // 10)]
