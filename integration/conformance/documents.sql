@@ -35,6 +35,14 @@ SELECT day, count(DISTINCT name) FROM visits_log GROUP BY day;
 SELECT count(*), count(DISTINCT uid) FROM uids;
 -- rows: (5, 5)
 
+-- block: fluss_partial_columns_without_engine
+CREATE TABLE parts (k INT, v1 DOUBLE, v2 STRING, PRIMARY KEY (k) NOT ENFORCED)
+WITH ('bucket.num' = '2', 'keyfold.partial-insert' = 'true');
+INSERT INTO parts (k, v1) VALUES (1, 2.5);
+INSERT INTO parts (k, v2) VALUES (1, 'x');
+SELECT * FROM parts;
+-- rows: (1, 2.5, 'x')
+
 -- block: fluss_auto_partition
 CREATE TABLE daily (ds STRING, id BIGINT, n INT, PRIMARY KEY (ds, id) NOT ENFORCED) PARTITIONED BY (ds)
 WITH ('bucket.num' = '2', 'table.auto-partition.enabled' = 'true', 'table.auto-partition.time-unit' = 'day', 'table.auto-partition.num-retention' = '2');

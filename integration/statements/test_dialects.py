@@ -157,6 +157,30 @@ def test_options_without_effect_are_noted(
         assert logged().splitlines()[1:] == [f"{note}page-size (Paimon)"]
 
 
+def test_inserts_of_some_columns(spark: SparkSession, fresh_name: Callable[[], str]) -> None:
+    """Those of Fluss' page, where an option of the table says so; elsewhere Spark's."""
+    for partial, expected in (("true", (1, 2.5, "x")), ("false", (1, None, "x"))):
+        table = fresh_name()
+        spark.sql(
+            f"CREATE TABLE {table} (k INT, v1 DOUBLE, v2 STRING, PRIMARY KEY (k) NOT ENFORCED) "
+            f"WITH ('bucket.num' = '1', 'keyfold.partial-insert' = '{partial}')"
+        )
+        spark.sql(f"INSERT INTO {table} (k, v1) VALUES (1, 2.5)")
+        spark.sql(f"INSERT INTO {table} (v2, k) VALUES ('x', 1)")
+        assert rows(spark, table) == [expected]
+        frame = spark.createDataFrame([(1, "y")], "k INT, v2 STRING")
+        frame.writeTo(table).append()
+        assert rows(spark, table) == [(*expected[:2], "y")]
+        spark.sql(f"UPDATE {table} SET v2 = 'z'")
+        spark.sql(
+            f"MERGE INTO {table} t USING (SELECT * FROM VALUES (1), (2) AS (k)) s ON t.k = s.k "
+            "WHEN MATCHED THEN UPDATE SET v1 = 7 WHEN NOT MATCHED THEN INSERT (k) VALUES (s.k)"
+        )
+        assert rows(spark, table) == [(1, 7.0, "z"), (2, None, None)]
+        spark.sql(f"INSERT INTO {table} VALUES (1, NULL, NULL)")
+        assert rows(spark, table)[0] == (1, None, None)
+
+
 def test_a_number_of_39_digits(spark: SparkSession, fresh_name: Callable[[], str]) -> None:
     """LARGEINT's last ones have no column here: the value is refused, as number and text."""
     table = fresh_name()

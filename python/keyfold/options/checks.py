@@ -246,6 +246,19 @@ def _check_columns(layout: TableLayout, options: TableOptions) -> None:
     check_row_times(layout, options)
     if options.snapshot_ordering:
         _check_snapshot_ordering(layout, options)
+    if options.partial_insert:
+        _check_partial_insert(layout, options)
+
+
+def _check_partial_insert(layout: TableLayout, options: TableOptions) -> None:
+    is_partial = options.engine.takes_partial_writes and options.version_column is None
+    if not is_partial or not layout.primary_key:
+        shown_engine = fluss.engine_name(options.engine, options.version_column)
+        found = f"merge engine {shown_engine}" if layout.primary_key else "no primary key"
+        raise TableError(
+            f"option keyfold.partial-insert of table {layout.name}: expected a primary key and an "
+            f"engine that takes writes of some columns, found {found}"
+        )
 
 
 def _check_snapshot_ordering(layout: TableLayout, options: TableOptions) -> None:

@@ -150,6 +150,9 @@ class TableOptions:
     lookups_insert = Option("lookup.insert-if-not-exists", boolean, "false",
         "Fluss': whether joins with the hint `LOOKUP` insert the keys that they do not find; an "
         "option of a reader, too.")
+    partial_insert = Option("keyfold.partial-insert", boolean, "false",
+        "Whether an INSERT of some columns leaves the others alone, as in Fluss, where every write "
+        "replaces the row.", changes="by ALTER")
     target_file_size = Option("target-file-size", byte_size, "128 mb",
         "Size at which a data file is ended.")
     file_compression = Option("file.compression", one_of("zstd", "snappy", "lz4", "gzip", "none"),

@@ -26,7 +26,7 @@ from keyfold.wire.specs import CommitMessage, Epoch, WriteSpec
 from keyfold.write import jobs
 from keyfold.write.jobs import RowChangeJob
 from keyfold.write.overwritten import truncated
-from keyfold.write.targets import folds_columns, named_columns
+from keyfold.write.targets import leaves_others, named_columns
 
 QUESTIONS = Questions()
 
@@ -87,10 +87,10 @@ def check_write(question: Frame) -> None:
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
     asked = call_options(WRITE, table, question["options"])
     is_known = question["new"] or TARGET_COLUMNS in asked or question["named"] is not None
-    if not is_known and folds_columns(table.layout):
+    if not is_known and leaves_others(table.layout):
         raise TableError(
-            f"writing table {table.layout.name} needs the session extension of keyfold: the table "
-            "folds column by column, and Spark alone does not say which columns a statement names. "
+            f"writing table {table.layout.name} needs the session extension of keyfold: an INSERT "
+            "of some columns leaves the others alone there, and Spark alone does not say which. "
             "Start Spark with --conf spark.sql.extensions=keyfold.spark.KeyfoldExtensions, or "
             'write a DataFrame with .option("target-columns", "<names, the key among them>")'
         )

@@ -283,7 +283,7 @@ class Table:
             "primary_key": list(layout.primary_key),
             "partitioning": list(layout.partition_keys),
             "properties": shown_properties(layout),
-            "folds_columns": self.options.engine.folds_columns,
+            "leaves_others": self.options.engine.folds_columns or self.options.partial_insert,
             "stores_alike": self._stores_alike,
             "deletes_partitions": self._deletes_partitions,
             "bucketing": {"buckets": self.options.bucket, "keys": list(self.options.bucket_key)},

@@ -36,8 +36,9 @@ class Writable(ByKey):
         """Write rows in one commit, as an INSERT does: rows of one key fold, in the order in which
         they come. Returns the new snapshot's id, None if there were no rows.
 
-        In a table that folds column by column (partial-update, aggregation) the columns that `data`
-        lacks stay as they are; elsewhere they get their DEFAULT, or NULL.
+        In a table that folds column by column (partial-update, aggregation), or that has
+        keyfold.partial-insert, the columns that `data` lacks stay as they are; elsewhere they get
+        their DEFAULT, or NULL.
 
         Args:
             data: Anything with Arrow's C interface (a table, batch or stream), a DataFrame of

@@ -26,7 +26,7 @@ from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import KIND, NAMED, CommitMessage, WriteSpec
 from keyfold.write import jobs
 from keyfold.write.job import Job
-from keyfold.write.targets import check_ids_left, folds_columns, names_of, target_text
+from keyfold.write.targets import check_ids_left, leaves_others, names_of, target_text
 from keyfold.write.writer import parts, write_parts
 
 
@@ -126,12 +126,12 @@ def _planned(
     options: Mapping[str, str],
     only_new: bool,
 ) -> tuple[Table, Incoming, WriteSpec]:
-    """The job. In a table that folds column by column it names the columns of the rows; elsewhere,
-    and in new rows, the others get their DEFAULTs.
+    """The job. In a table whose writes leave other columns alone it names the columns of the rows;
+    elsewhere, and in new rows, the others get their DEFAULTs.
     """
     table, seen = to.load(), None
     check_ids_left(table.layout, target_text(rows.own))
-    if folds_columns(table.layout) and rows.columns and not only_new:
+    if leaves_others(table.layout) and rows.columns and not only_new:
         seen = target_text(rows.own)
     else:
         rows = _filled(table.layout, rows)

@@ -48,7 +48,7 @@ from keyfold.write.targets import (  # fmt: skip
     DEFAULT,
     OVERWRITE,
     check_ids_left,
-    folds_columns,
+    leaves_others,
     merge_mode,
     named_columns,
     target_text,
@@ -158,10 +158,10 @@ def _rows_before(table: Table, spec: WriteSpec) -> LookupPlan | None:
 
 def targets(layout: TableLayout, asked: Mapping[str, str], seen: str | None) -> str | None:
     """The columns the write names; None for all. They are those of the user's option. Without it,
-    a table that folds column by column has those the session extension saw in the statement (`*`:
-    all).
+    a table whose writes leave other columns alone has those the session extension saw in the
+    statement (`*`: all).
     """
-    is_told = TARGET_COLUMNS in asked or seen in (None, "*") or not folds_columns(layout)
+    is_told = TARGET_COLUMNS in asked or seen in (None, "*") or not leaves_others(layout)
     return asked.get(TARGET_COLUMNS) if is_told else seen
 
 
@@ -304,7 +304,7 @@ def _check_whole(
     """Raises NotSupportedError if rows that name some columns, or overwrite, go to a partition that
     is not replaced: an overwrite writes whole rows, which would fold with stored ones there.
     """
-    is_partial = spec.named is not None or (spec.own_columns and folds_columns(spec.layout))
+    is_partial = spec.named is not None or (spec.own_columns and leaves_others(spec.layout))
     if not is_partial and spec.merge_mode == DEFAULT:
         return
     for partition in (message.partition for message in messages):

@@ -25,7 +25,7 @@ from keyfold.write.incoming import conform
 from keyfold.write.marking import Marking
 from keyfold.write.targets import (
     OVERWRITE,
-    folds_columns,
+    leaves_others,
     merge_mode,
     named_columns,
     names_of,
@@ -82,7 +82,7 @@ class OwnColumns:
         spec, options = self.spec, self.merge.options
         told = {options.rowkind_field}
         named = None
-        if folds_columns(spec.layout):
+        if leaves_others(spec.layout):
             named = named_columns(spec.layout, target_text(names), spec.mode)
             merge_mode(spec.layout, spec.merge_mode, named)
             overwrites = spec.merge_mode == OVERWRITE

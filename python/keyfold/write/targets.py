@@ -118,9 +118,10 @@ def _check_sequences(layout: TableLayout, options: TableOptions, named: Sequence
             )
 
 
-def folds_columns(layout: TableLayout) -> bool:
+def leaves_others(layout: TableLayout) -> bool:
     """Whether a write of some columns leaves the others alone."""
-    return parse(layout).engine.folds_columns
+    options = parse(layout)
+    return options.engine.folds_columns or options.partial_insert
 
 
 def _check_engine(layout: TableLayout) -> None:

@@ -90,7 +90,8 @@ def preparing(
     marking = Marking.of(spec, options)
     is_marked = marking is not None and marking.has_marks
     has_kinds = spec.kinds or options.rowkind_field is not None
-    is_marked |= options.engine.folds_columns and (spec.own_columns or has_kinds)
+    folds = options.engine.folds_columns
+    is_marked |= (folds and has_kinds) or (spec.own_columns and (folds or options.partial_insert))
     merge = plan(spec.layout, names, marks=is_marked, is_unique=is_unique)
     if spec.own_columns:
         return merge, OwnColumns(spec, merge).rows

@@ -16,7 +16,7 @@ final case class Description(json: JsonNode) {
   /** Why the table can't be written here; None where it can. */
   val unwritable: Option[String] = Json.optional(json, "unwritable")
   val buckets: Int = json.path("bucketing").path("buckets").asInt(1)
-  val foldsColumns: Boolean = json.path("folds_columns").asBoolean(false)
+  val leavesOthers: Boolean = json.path("leaves_others").asBoolean(false)
 
   /** Whether a row is written in the same way if it replaces another and if it is new. */
   val storesAlike: Boolean = json.path("stores_alike").asBoolean(false)

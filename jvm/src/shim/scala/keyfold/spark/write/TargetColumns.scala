@@ -42,7 +42,7 @@ object TargetColumns {
   /** Refuses what names columns that can't be named, before Spark looks for values of the others. */
   def check(
       table: KeyfoldTable, names: Seq[String], options: CaseInsensitiveStringMap, isOverwrite: Boolean): Unit =
-    if (table.description.foldsColumns)
+    if (table.description.leavesOthers)
       table.questions.ask("check_targets", "table" -> table.description.handle,
         "options" -> options.asCaseSensitiveMap, "named" -> joined(names),
         "mode" -> (if (isOverwrite) "overwrite" else "append")): Unit

@@ -1,0 +1,58 @@
+"""Tables with `keyfold.partial-insert`: a write of some columns leaves the others, as in Fluss."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import keyfold
+from keyfold import Table, TableError
+
+PARTIAL = {"keyfold.partial-insert": "true", "bucket": "1", "write-only": "true"}
+COLUMNS = {"k": "INT", "v": "INT", "w": "STRING DEFAULT 'x'"}
+
+
+def rows(table: Table) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in table.scan().to_pylist())
+
+
+@pytest.mark.parametrize("producer", ["none", "input", "lookup"])
+def test_others_stay(tmp_path: Path, producer: str) -> None:
+    """Also where dictionaries name different columns. NULL is a value, a whole row replaces."""
+    catalog = keyfold.connect(tmp_path, threads=1)
+    options = PARTIAL | {"changelog-producer": producer}
+    table = catalog.create_table("t", COLUMNS, ["k"], options=options)
+    table.upsert([{"k": 1, "v": 1, "w": "a"}, {"k": 2, "v": 2}])
+    assert rows(table) == [(1, 1, "a"), (2, 2, None)]  # a DEFAULT is of whole rows
+    table.upsert([{"k": 1, "v": None}, {"k": 2, "w": "b"}, {"k": 3, "w": "c"}])
+    table.upsert(pa.table({"w": ["d"], "k": pa.array([3], pa.int32())}))
+    for _ in range(2):
+        assert rows(table) == [(1, None, "a"), (2, 2, "b"), (3, None, "d")]
+        table.compact()
+    table.upsert([{"k": 1, "v": 5, "w": None}])
+    table.delete([{"k": 2}])
+    table.upsert([{"k": 2, "v": 7}])
+    assert rows(table) == [(1, 5, None), (2, 7, None), (3, None, "d")]
+    table.alter(options={"keyfold.partial-insert": "false"})
+    table.upsert([{"k": 3, "v": 8}])
+    assert rows(table) == [(1, 5, None), (2, 7, None), (3, 8, "x")]
+
+
+@pytest.mark.parametrize(
+    ("options", "engine"),
+    [
+        ({"merge-engine": "first-row"}, "first_row"),
+        (
+            {
+                "table.merge-engine": "versioned",
+                "table.merge-engine.versioned.ver-column": "v",
+            },
+            "versioned",
+        ),
+    ],
+)
+def test_engines_that_take_whole_rows(tmp_path: Path, options: dict[str, str], engine: str) -> None:
+    catalog = keyfold.connect(tmp_path)
+    with pytest.raises(TableError, match=rf"keyfold\.partial-insert .* merge engine {engine}"):
+        catalog.create_table("t", COLUMNS, ["k"], options=PARTIAL | options)
