@@ -91,7 +91,7 @@ def _fold(plan: _Aggregation, step: MergeStep, drops_deletes: bool) -> Folded:
     _check_retracts(plan, step, ops)
     without_retracts = np.where(ops == RETRACT, np.int8(SKIP), ops) if _ignoring(plan, ops) else ops
     last = indices(step.last)
-    adds = step.marks is None and bool((ops == ADD).all())
+    adds = bool((ops == ADD).all())
     arrays = [
         take(step.columns[column.name], last)
         if column.aggregate is None or column.parts is not None
@@ -157,6 +157,7 @@ def _column(
     plan: _Aggregation, step: MergeStep, column: _Column, ops: Ops, only_adds: bool
 ) -> pa.Array:
     assert column.aggregate is not None
+    only_adds = only_adds and (step.marks is None or step.marks.passes_over(column.name))
     if only_adds:
         added = added_column(plan.layout, step, column.name, column.aggregate)
         if added is not None:

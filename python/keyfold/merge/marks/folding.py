@@ -30,29 +30,45 @@ def fold_marked(
     """
     marks = step.marks or unmarked(plan.bits, len(step.columns[plan.key[0]]))
     pending = None if step.kinds is None else marks.is_pending(step.kinds)
+    pending = None if pending is None or not pending.any() else pending
     step, was_cut = _cut(step, marks.is_whole)
     if marks.has_whole:
         sort_by_fields(plan, step.columns, step.order, step.starts)
         step = _late_records_fold(plan, step, marks)
     step, is_cleared = _cut(step, _clearing(plan, step.kinds, marks))
-    group_of = np.empty(len(marks.named), dtype=np.int64)
-    group_of[step.order] = np.repeat(np.arange(len(was_cut)), np.diff(step.starts))
-    united = marks.united(step.order, step.starts).everything(was_cut | is_cleared)
-    for name in plan.retaining:
-        united = united.without(name, ~_has_op(step, name))
+    record = step
     # Engines see no delete of some columns: the marks give its effect on each.
     if step.kinds is not None and pending is not None:
         step = replace(step, kinds=np.where(pending, np.int8(INSERT), step.kinds))
-    for name, is_touched in plan.engine.touched(plan.layout, plan.options, step).items():
-        united = united.without(name, ~is_touched)
     whole = _folded(plan, step)
     arrays, kinds, last = whole.arrays, whole.kinds, whole.last
-    result = plan.part_marks(step, whole, united.take(group_of[last]))
+    # A reader's rows need no marks, unless it matters that a column was never named.
+    is_shown = has_oldest and drop_deletes and not plan.retaining
+    result = None
+    if not is_shown:
+        result = _result_marks(plan, record, step, whole, marks, was_cut | is_cleared)
     if kinds is not None and pending is not None:
         kinds = np.where(pending[last], np.int8(DELETE), kinds)
-        kinds = decided(plan, arrays, kinds, pending[last] & (has_oldest | result.is_whole))
+        known = True if result is None else has_oldest | result.is_whole
+        kinds = decided(plan, arrays, kinds, pending[last] & known)
     folded = Folded(arrays, kinds, last, result)
+    if is_shown:
+        return shown(folded)
     return settled(plan, folded, drop_deletes) if has_oldest else folded
+
+
+def _result_marks(
+    plan: MergePlan, record: MergeStep, step: MergeStep, whole: Folded, marks: Marks, is_cut: Flags
+) -> Marks:
+    """The marks of the row of each group; `record` is the step with the kinds that were written."""
+    group_of = np.empty(len(marks), dtype=np.int64)
+    group_of[step.order] = np.repeat(np.arange(len(is_cut)), np.diff(step.starts))
+    united = marks.united(step.order, step.starts).everything(is_cut)
+    for name in plan.retaining:
+        united = united.without(name, ~_has_op(record, name))
+    for name, is_touched in plan.engine.touched(plan.layout, plan.options, step).items():
+        united = united.without(name, ~is_touched)
+    return plan.part_marks(step, whole, united.take(group_of[whole.last]))
 
 
 def _late_records_fold(plan: MergePlan, step: MergeStep, marks: Marks) -> MergeStep:
@@ -68,7 +84,7 @@ def _late_records_fold(plan: MergePlan, step: MergeStep, marks: Marks) -> MergeS
 def _clearing(plan: MergePlan, kinds: Kinds | None, marks: Marks) -> Flags:
     """Whether each row is an ordinary delete that leaves nothing of earlier records."""
     if kinds is None or not plan.deletes_clear:
-        return np.zeros(len(marks.named), dtype=np.bool_)
+        return np.zeros(len(marks), dtype=np.bool_)
     return is_retract(kinds) & ~marks.is_marked
 
 
@@ -77,6 +93,8 @@ def _cut(step: MergeStep, cuts: Flags) -> tuple[MergeStep, Flags]:
 
     A delete that cuts is left out itself, unless it comes last.
     """
+    if not cuts.any():
+        return step, np.zeros(len(step.starts) - 1, dtype=np.bool_)
     at = np.arange(len(step.order))
     last_cut = np.maximum.reduceat(np.where(cuts[step.order], at, -1), step.starts[:-1])
     was_cut = last_cut >= 0

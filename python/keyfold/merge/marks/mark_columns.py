@@ -11,6 +11,8 @@ column outside the key is not NULL; one with `*` removes it. In memory marks are
 that `_OVERWRITTEN` is not null; then there is one bit for each column.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -39,7 +41,7 @@ class Bits:
     ids: tuple[int, ...]
 
     @staticmethod
-    def of(layout: TableLayout) -> "Bits":
+    def of(layout: TableLayout) -> Bits:
         """The bits of a table."""
         own = [column for column in layout.columns if column.name not in layout.primary_key]
         return Bits(tuple(c.name for c in own), tuple(c.id for c in own))
@@ -84,12 +86,12 @@ class Bits:
             return None
         return ",".join(str(own) for bit, own in enumerate(self.ids, 1) if number >> bit & 1)
 
-    def of_column(self, texts: pa.Array, column: str) -> Words:
-        """The words of a stored column, row by row."""
+    def of_column(self, texts: pa.Array, column: str) -> RowWords:
+        """The words of a stored column."""
         encoded = texts.dictionary_encode(null_encoding="encode")
         words = [self.of_text(text, column) for text in encoded.dictionary.to_pylist()]
-        rows: Words = np.array(words, dtype=np.uint64)[encoded.indices.to_numpy()]
-        return rows
+        distinct = np.array(words, dtype=np.uint64).reshape(len(words), self.words)
+        return RowWords(distinct, encoded.indices.to_numpy())
 
     def to_column(self, words: Words, column: str) -> pa.Array:
         """The stored column of words."""
@@ -103,20 +105,61 @@ class Bits:
 
 
 @dataclass(frozen=True)
+class RowWords:
+    """Words of some rows. Those of stored rows are few: the `distinct` ones, and `which` of them
+    each row has, so that a question about words is asked once for each of them.
+    """
+
+    distinct: Words
+    which: npt.NDArray[np.int32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.distinct if self.which is None else self.which)
+
+    @cached_property
+    def rows(self) -> Words:
+        """The words of each row."""
+        return self.distinct if self.which is None else self.distinct[self.which]
+
+    def of_each(self, found: Flags) -> Flags:
+        """The flags of rows, given those of distinct words."""
+        if self.which is None:
+            return found
+        if found.all() or not found.any():
+            return np.full(len(self), bool(len(found)) and bool(found[0]))
+        flags: Flags = found[self.which]
+        return flags
+
+    def take(self, rows: Rows | Flags) -> RowWords:
+        """The words of some rows."""
+        if self.which is None:
+            return RowWords(self.distinct[rows])
+        return RowWords(self.distinct, self.which[rows])
+
+
+@dataclass(frozen=True)
 class Marks:
-    """The marks of some rows: a row of words each."""
+    """The marks of some rows."""
 
     bits: Bits
-    named: Words
-    replaced: Words
+    named: RowWords
+    replaced: RowWords
+
+    def __len__(self) -> int:
+        return len(self.named)
+
+    def passes_over(self, column: str) -> bool:
+        """Whether no row has a mark of a column: all name it, none replaces it."""
+        named = self._has(self.named.distinct, column, True)
+        return bool(named.all()) and not self._has(self.replaced.distinct, column, False).any()
 
     def names(self, column: str) -> Flags:
         """Whether each row names a column; all rows name the key."""
-        return self._has(self.named, column, True)
+        return self.named.of_each(self._has(self.named.distinct, column, True))
 
     def replaces(self, column: str) -> Flags:
         """Whether each row replaces the earlier value of a column."""
-        return self._has(self.replaced, column, False)
+        return self.replaced.of_each(self._has(self.replaced.distinct, column, False))
 
     def _has(self, words: Words, column: str, otherwise: bool) -> Flags:
         bit = self.bits.places.get(column)
@@ -128,14 +171,15 @@ class Marks:
     @cached_property
     def is_marked(self) -> Flags:
         """Whether each row has an `_OVERWRITTEN`."""
-        flags: Flags = (self.replaced[:, 0] & np.uint64(1)) == 1
-        return flags
+        found: Flags = (self.replaced.distinct[:, 0] & np.uint64(1)) == 1
+        return self.replaced.of_each(found)
 
     @cached_property
     def is_whole(self) -> Flags:
         """Whether each row replaces everything."""
-        covered: Flags = (self.replaced & self.bits.full == self.bits.full).all(axis=1)
-        return covered & self.is_marked
+        everything = self.bits.full | self.bits.pack([0])
+        found: Flags = (self.replaced.distinct & everything == everything).all(axis=1)
+        return self.replaced.of_each(found)
 
     @cached_property
     def has_whole(self) -> bool:
@@ -147,55 +191,59 @@ class Marks:
         flags: Flags = (kinds == DELETE) & self.is_marked & ~self.is_whole
         return flags
 
-    def take(self, rows: Rows | Flags) -> "Marks":
+    def take(self, rows: Rows | Flags) -> Marks:
         """The marks of some rows."""
-        return Marks(self.bits, self.named[rows], self.replaced[rows])
+        return Marks(self.bits, self.named.take(rows), self.replaced.take(rows))
 
-    def united(self, order: Rows, starts: Rows) -> "Marks":
+    def united(self, order: Rows, starts: Rows) -> Marks:
         """One row of marks for each group: the columns that any of its rows names or replaces."""
-        return Marks(
-            self.bits,
-            np.bitwise_or.reduceat(self.named[order], starts[:-1], axis=0),
-            np.bitwise_or.reduceat(self.replaced[order], starts[:-1], axis=0),
+        return self._with(
+            np.bitwise_or.reduceat(self.named.rows[order], starts[:-1], axis=0),
+            np.bitwise_or.reduceat(self.replaced.rows[order], starts[:-1], axis=0),
         )
 
-    def everything(self, flags: Flags) -> "Marks":
+    def _with(self, named: Words, replaced: Words) -> Marks:
+        return Marks(self.bits, RowWords(named), RowWords(replaced))
+
+    def everything(self, flags: Flags) -> Marks:
         """Marks whose flagged rows replace everything."""
         everything = self.bits.full | self.bits.pack([0])
         added = np.where(flags[:, None], everything, np.uint64(0))
-        return Marks(self.bits, self.named, self.replaced | added)
+        return self._with(self.named.rows, self.replaced.rows | added)
 
-    def replacing_nothing(self, flags: Flags) -> "Marks":
+    def replacing_nothing(self, flags: Flags) -> Marks:
         """Marks whose flagged rows replace nothing."""
-        return Marks(self.bits, self.named, np.where(flags[:, None], np.uint64(0), self.replaced))
+        return self._with(
+            self.named.rows, np.where(flags[:, None], np.uint64(0), self.replaced.rows)
+        )
 
-    def replacing(self, column: str, flags: Flags) -> "Marks":
+    def replacing(self, column: str, flags: Flags) -> Marks:
         """Marks whose flagged rows replace a column by nothing."""
         bits = self.bits.pack([0, self.bits.places[column]])
         added = np.where(flags[:, None], bits, np.uint64(0))
-        return Marks(self.bits, self.named, self.replaced | added).without(column, flags)
+        return self._with(self.named.rows, self.replaced.rows | added).without(column, flags)
 
-    def plain(self, flags: Flags) -> "Marks":
+    def plain(self, flags: Flags) -> Marks:
         """Marks whose flagged rows have none."""
-        named = np.where(flags[:, None], self.bits.full, self.named)
-        return Marks(self.bits, named, np.where(flags[:, None], np.uint64(0), self.replaced))
+        named = np.where(flags[:, None], self.bits.full, self.named.rows)
+        return self._with(named, np.where(flags[:, None], np.uint64(0), self.replaced.rows))
 
-    def without(self, column: str, flags: Flags) -> "Marks":
+    def without(self, column: str, flags: Flags) -> Marks:
         """Marks whose flagged rows don't name a column."""
         bit = self.bits.pack([self.bits.places[column]])
         removed = np.where(flags[:, None], bit, np.uint64(0))
-        return Marks(self.bits, self.named & ~removed, self.replaced)
+        return self._with(self.named.rows & ~removed, self.replaced.rows)
 
-    def naming(self, columns: Sequence[str]) -> "Marks":
+    def naming(self, columns: Sequence[str]) -> Marks:
         """The marks of rows with nothing older below: only which of `columns` they name."""
         others = self.bits.full & ~self.bits.pack([self.bits.places[name] for name in columns])
-        return Marks(self.bits, self.named | others, np.zeros_like(self.replaced))
+        return self._with(self.named.rows | others, np.zeros_like(self.replaced.rows))
 
     def arrays(self) -> list[pa.Array]:
         """The columns `_NAMED` and `_OVERWRITTEN`."""
         return [
-            self.bits.to_column(self.named, NAMED),
-            self.bits.to_column(self.replaced, OVERWRITTEN),
+            self.bits.to_column(self.named.rows, NAMED),
+            self.bits.to_column(self.replaced.rows, OVERWRITTEN),
         ]
 
 
@@ -212,8 +260,8 @@ def marks_of(bits: Bits, batches: Sequence[pa.RecordBatch]) -> Marks | None:
 
 def unmarked(bits: Bits, rows: int) -> Marks:
     """The marks of rows that have none."""
-    named = np.repeat(bits.full[None, :], rows, axis=0)
-    return Marks(bits, named, np.zeros_like(named))
+    full, which = bits.full[None, :], np.zeros(rows, dtype=np.int32)
+    return Marks(bits, RowWords(full, which), RowWords(np.zeros_like(full), which))
 
 
 def mark_columns(marks: Marks | None, rows: int) -> list[pa.Array]:

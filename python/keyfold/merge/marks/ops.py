@@ -35,11 +35,9 @@ def column_ops(step: MergeStep, name: str, ops: Ops) -> Ops:
     nothing either, so functions start again.
     """
     marks = step.marks
-    if marks is None:
+    if marks is None or marks.passes_over(name):
         return ops
     named, replaced = marks.names(name), marks.replaces(name)
-    if named.all() and not replaced.any():
-        return ops
     out = np.empty_like(ops)
     operations_of_column(
         np.ascontiguousarray(ops),
