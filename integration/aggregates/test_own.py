@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 import keyfold
+from integration.faults import processes
 from keyfold import functions
 
 
@@ -28,10 +30,11 @@ def never_thirteen(values: list[int]) -> int:
 
 
 @keyfold.aggregate.combine()
-def slowly(values: list[int]) -> int:
-    """Takes its time."""
+def slowly(files: list[str]) -> str:
+    """Makes a file and takes its time."""
+    Path(files[0]).touch()
     time.sleep(0.2)
-    return max(values)
+    return files[0]
 
 
 @pytest.fixture(scope="module")
@@ -105,20 +108,23 @@ def test_options_by_place_and_by_name(spark: SparkSession) -> None:
     assert [sorted(text) for text in row] == [[";", "a", "b"], ["a", "b", "|"]]
 
 
-def test_cancelled_query_ends(registered: SparkSession) -> None:
+def test_cancelled_query_ends(registered: SparkSession, tmp_path: Path) -> None:
+    """It is cancelled within the function, and has a minute of it before it."""
     failures: list[str] = []
+    met = tmp_path / "met"
 
     def run() -> None:
         registered.sparkContext.setJobGroup("slow", "a query to stop")
         try:
-            query = "SELECT id % 500 k, keyfold.slowly(id) FROM range(1000) GROUP BY 1"
-            registered.sql(query).collect()
+            call = f"keyfold.slowly(concat('{met}', if(id < 0, 'x', '')))"
+            registered.sql(f"SELECT id % 500, {call} FROM range(1000) GROUP BY 1").collect()
         except Exception as error:  # the test reads it
             failures.append(str(error))
 
     running = threading.Thread(target=run, daemon=True)
     running.start()
-    time.sleep(4)
+    assert processes.wait_until(lambda: met.exists() or not running.is_alive())
+    assert met.exists(), failures
     registered.sparkContext.cancelJobGroup("slow")
     running.join(20)
     assert not running.is_alive()

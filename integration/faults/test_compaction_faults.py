@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-import pytest
 from pyspark import StatusTracker
 from pyspark.sql import SparkSession
 
@@ -19,11 +19,21 @@ from integration.upkeep.test_compaction import ENGINES, TOP, TRIGGER, compact, c
 ROWS_TO_STOP_AT = 200_000
 
 
-@pytest.mark.parametrize("master", ["local[1]", "local-cluster[2,1,1024]"])
-def test_nothing_waits_for_itself(tmp_path: Path, master: str) -> None:
-    answer = harness.run("self_inserts", tmp_path, master)
-    assert answer["rows"] == [[k, 256] for k in range(20)]
-    assert answer["statuses"] == ["skipped"]  # the ninth INSERT left one run
+def assert_nothing_waited_for_itself(inserts: dict[str, Any]) -> None:
+    assert inserts["rows"] == [[k, 256] for k in range(20)]
+    assert inserts["statuses"] == ["skipped"]  # the ninth INSERT left one run
+
+
+def test_nothing_waits_for_itself_on_one_core(tmp_path: Path) -> None:
+    assert_nothing_waited_for_itself(harness.run("cluster", tmp_path, "local[1]")["inserts"])
+
+
+def test_two_executors(tmp_path: Path) -> None:
+    """Nothing waits for itself, and rows of one INSERT that share a key fold in input order."""
+    answer = harness.run("cluster", tmp_path, "local-cluster[2,1,1024]")
+    assert_nothing_waited_for_itself(answer["inserts"])
+    assert answer["order"]["executors"] == 2
+    assert answer["order"]["rows"] == [[k, k, 19950 + k, 400] for k in range(50)]
 
 
 def test_a_killed_worker_fails_the_compaction_and_not_the_write(

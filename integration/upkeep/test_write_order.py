@@ -1,14 +1,14 @@
-"""Rows of one INSERT that share a key fold in input order, whatever their tasks."""
+"""Rows of one INSERT that share a key fold in input order, whatever their tasks. On a cluster:
+integration/faults/test_compaction_faults.py.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.faults import harness
 from integration.planning.plans import assert_ours
 
 KEYS = 37
@@ -59,9 +59,3 @@ def test_later_jobs_come_later(spark: SparkSession, table: str) -> None:
             f"INSERT INTO {table} VALUES (1, {job}, {job}, 1), (1, {job + 10}, {job + 10}, 1)"
         )
     assert folded(spark, table) == {1: (0, 12, 6)}
-
-
-def test_two_executors(tmp_path: Path) -> None:
-    answer = harness.run("two_executors", tmp_path)
-    assert answer["executors"] == 2
-    assert answer["rows"] == [[k, k, 19950 + k, 400] for k in range(50)]
