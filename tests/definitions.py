@@ -13,6 +13,7 @@ import pyarrow as pa
 from keyfold.kernels.folds.extremes import rank
 from keyfold.kernels.ops import ADDITIONS
 from keyfold.merge.engines import engine
+from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
 from keyfold.testing.tables import Record
 from keyfold.wire.layout import TableLayout
@@ -24,11 +25,13 @@ def key_of(layout: TableLayout, record: Record) -> tuple[Any, ...]:
     return tuple(() if value is None else (rank(value),) for value in values)
 
 
-def merge_order(layout: TableLayout, records: Sequence[Record]) -> list[Record]:
+def merge_order(
+    layout: TableLayout, options: TableOptions, records: Sequence[Record]
+) -> list[Record]:
     """Records of one key in merge order: by sequence fields, else as they came. NULL comes first in
     both directions; as a version of Fluss it is the type's least value.
     """
-    options, ordered = parse(layout), list(records)
+    ordered = list(records)
     for name in reversed(options.sequence_fields):
         least = _least(layout, name) if name == options.version_column else None
         found: dict[int, Any] = {
@@ -58,7 +61,7 @@ def fold(layout: TableLayout, records: Iterable[Record]) -> list[Record]:
     merge = engine(options.merge_engine, layout.name).definition
     folded = []
     for _, group in sorted(groups.items()):
-        ordered = merge_order(layout, group)
+        ordered = merge_order(layout, options, group)
         result = ordered[0] if len(ordered) == 1 else merge(layout, options, ordered)
         folded += [] if result is None else [result]
     return folded
