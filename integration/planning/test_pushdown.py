@@ -153,6 +153,38 @@ def test_limit_goes_past_conditions_over_keys(spark: SparkSession, plain: str) -
     assert len(found.collect()) == 3
 
 
+def test_offsets_and_samples_are_of_merged_rows(
+    spark: SparkSession, fresh_name: Callable[[], str]
+) -> None:
+    """Both are Spark's own; for LIMIT with OFFSET as many rows are read as both say."""
+    name, total = fresh_name(), 400
+    spark.sql(
+        f"CREATE TABLE {name} (id BIGINT, v BIGINT, PRIMARY KEY (id) NOT ENFORCED) "
+        "TBLPROPERTIES ('bucket' = '2', 'write-only' = 'true')"
+    )
+    for start in (0, 100):
+        spark.sql(f"INSERT INTO {name} SELECT id, id + {start} FROM range({start}, {total})")
+    every = {(row.id, row.v) for row in spark.table(name).collect()}
+    assert every == {(k, k + 100 * (k >= 100)) for k in range(total)}
+    for sql, pushed, count in (
+        ("LIMIT 3 OFFSET 4", "limit 7", 3),
+        ("TABLESAMPLE (5 ROWS)", "limit 5", 5),
+        ("TABLESAMPLE (100 PERCENT)", "", total),
+        (f"OFFSET {total - 2}", "", 2),
+        (f"LIMIT 9 OFFSET {total - 2}", "limit", 2),
+    ):
+        found = spark.sql(f"SELECT id, v FROM {name} {sql}")
+        assert pushed in scan(found)
+        rows = {(row.id, row.v) for row in found.collect()}
+        assert len(rows) == count
+        assert rows <= every
+    sample = f"{name} TABLESAMPLE (50 PERCENT) REPEATABLE (1)"
+    assert 0 < spark.sql(f"SELECT count(*) AS c FROM {sample}").collect()[0].c < total
+    assert {(row.id, row.v) for row in spark.sql(f"SELECT * FROM {sample}").collect()} < every
+    found = spark.sql(f"SELECT id FROM {name} ORDER BY id LIMIT 3 OFFSET 4").collect()
+    assert [row.id for row in found] == [4, 5, 6]
+
+
 def test_one_bucket_is_read_by_all_cores(
     spark: SparkSession, fresh_name: Callable[[], str]
 ) -> None:
