@@ -50,6 +50,18 @@ def test_what_a_text_says_of_columns() -> None:
     assert marks.is_whole.tolist() == [False, False, False, True, False]
 
 
+def test_a_column_is_passed_over_if_all_rows_name_it_and_none_replaces_it() -> None:
+    bits = Bits.of(FEW)
+    for named, overwritten, expected in (
+        ([None, "1"], [None, None], [True, False]),
+        ([None, None], [None, "2"], [True, False]),
+        (["1,2", None], ["", None], [True, True]),
+    ):
+        marks = marked(bits, named, overwritten)
+        for found in (marks, marks.take(np.array([1, 0, 1]))):
+            assert [found.passes_over(name) for name in "ab"] == expected
+
+
 def test_a_column_that_is_added_later_is_overwritten_too() -> None:
     later = layout({"k": "INT", "a": "INT", "b": "INT", "new": "INT"}, ["k"])
     assert marked(Bits.of(later), [None], ["*"]).replaces("new").all()
