@@ -129,6 +129,25 @@ VALUES = [
 ]
 
 
+@pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP_NTZ"])
+def test_java_lets_no_partition_of_a_date_go(paimon: Paimon, tmp_path: Path, kind: str) -> None:
+    """It takes the number of the day, or a T in the text, for no time; ours are read as times."""
+    columns, options = {"dt": kind, "k": "INT"}, {"bucket": "1", "write-only": "true"}
+    table = keyfold.connect(tmp_path, threads=1).create_table(
+        "t", columns, ["dt", "k"], ["dt"], options
+    )
+    today = datetime.now().replace(microsecond=0)
+    times = [today - timedelta(hours=hours) for hours in (-30, 0, 20, 50, 100, 900)]
+    values = [at.date() if kind == "DATE" else at for at in times]
+    table.upsert([{"dt": one, "k": 1} for one in values])
+    checks = option_names({"partition__expiration_check_interval": "0 s"})
+    assert (
+        paimon.expire(Path(table.location), **checks, **{"partition.expiration-time": "96 h"}) == []
+    )
+    assert len(table.expire_partitions(expiration_time="96 h")) == 2
+    assert {row["dt"] for row in table.scan().to_pylist()} == set(values[:4])
+
+
 @pytest.mark.parametrize(
     "asked",
     [

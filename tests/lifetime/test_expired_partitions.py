@@ -105,6 +105,15 @@ def test_partition_columns_of_other_types(
     assert {row[0] for row in rows(table)} == set(values[: 5 - len(found)])
 
 
+def test_a_column_whose_name_begins_another(tmp_path: Path) -> None:
+    table = keyfold.connect(tmp_path, threads=1).create_table(
+        "t", {"d": "STRING", "dt": "STRING", "k": "INT"}, ["d", "dt", "k"], ["d", "dt"]
+    )
+    table.upsert([{"d": "$dt", "dt": day(back), "k": 1} for back in (0, 9)])
+    asked = {"expiration_time": "3 d", "timestamp_pattern": "$dt"}
+    assert table.expire_partitions(**asked) == [f"d=$dt, dt={day(9)}"]
+
+
 def test_commits_expire_partitions_and_streams_do_not_show_it(tmp_path: Path) -> None:
     options = {"partition__expiration_time": "3 d", "partition__expiration_check_interval": "0 s"}
     table = made(tmp_path, **options)
@@ -119,6 +128,24 @@ def test_commits_expire_partitions_and_streams_do_not_show_it(tmp_path: Path) ->
     table.upsert([{"dt": day(9), "hh": 1, "k": 1, "v": "y"}])
     deleted = [row["_change_type"] for row in table.changes(2).to_pylist()]
     assert deleted == ["insert", "delete"]
+
+
+@pytest.mark.parametrize("shown", ["true", "false"])
+def test_net_changes_over_a_partition_that_went(tmp_path: Path, shown: str) -> None:
+    """Its old rows are deleted when asked; a key that was written in the range is in any case."""
+    table = made(tmp_path, keyfold__partition__expiration_changes=shown)
+    old = [{"dt": day(9), "hh": 1, "k": k, "v": "x"} for k in range(3)]
+    table.upsert(old)
+    first = table.snapshot or 0
+    table.upsert([{**old[2], "v": "y"}, {"dt": day(0), "hh": 1, "k": 9, "v": "x"}])
+    table.expire_partitions(expiration_time="1 d")
+    found = {
+        (r["_change_type"], r["k"], r["v"]) for r in table.changes(first, net=True).to_pylist()
+    }
+    silent = {("insert", 9, "x"), ("delete", 2, "x")}
+    assert found == silent | (
+        {("delete", 0, "x"), ("delete", 1, "x")} if shown == "true" else set()
+    )
 
 
 @pytest.mark.parametrize("producer", ["input", "lookup", "full-compaction"])

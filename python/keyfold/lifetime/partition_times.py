@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -38,17 +39,18 @@ def time_of(layout: TableLayout, formatter: str | None, pattern: str | None) -> 
     """
     read = java_times.read_leniently if formatter is None else java_times.pattern(formatter).read
     keys = layout.partition_keys
+    # The longest first: $dt is no part of $dt1.
+    longest = sorted(keys, key=len, reverse=True)
+    wanted = re.compile("|".join(re.escape(f"${name}") for name in longest))
 
     def of(values: Sequence[Any]) -> datetime.datetime | None:
         found = texts(layout, values)
         if pattern is None:
             return None if found[0] is None else read(found[0])
-        text = pattern
-        for name, value in zip(keys, found, strict=True):
-            if f"${name}" in text:
-                if value is None:
-                    return None
-                text = text.replace(f"${name}", value)
-        return read(text)
+        by_name = dict(zip(keys, found, strict=True))
+        named = {part[1:]: by_name[part[1:]] for part in wanted.findall(pattern)}
+        if None in named.values():
+            return None
+        return read(wanted.sub(lambda part: str(named[part[0][1:]]), pattern))
 
     return of
