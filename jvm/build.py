@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SETS = tuple(ROOT / "jvm" / "src" / name for name in ("shim", "sql"))
+SETS = tuple(ROOT / "jvm" / "src" / name for name in ("shim", "sql", "client"))
 OLDEST = "4.2"  # the Spark that the jar is compiled against, and runs on with those after it
 EPOCH = (1980, 1, 1, 0, 0, 0)
 

@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "python" / "keyfold"
 ROWS = (
     ("__init__", "__main__"),
     ("testing", "setup"),  # what users start: nothing else imports it
+    ("client",),
     ("questions", "tables"),
     ("procedures",),
     ("streams",),

@@ -37,7 +37,7 @@ def listed(of: str) -> list[str]:
     return [name for row in rows for name in re.findall(r"`(\w+)`", row)]
 
 
-@pytest.mark.parametrize("of", ["shim", "sql"])
+@pytest.mark.parametrize("of", ["shim", "sql", "client"])
 def test_the_page_lists_what_uses_private_api(of: str) -> None:
     sources = (TOP / "jvm/src" / of).rglob("*.scala")
     found = {at.stem for at in sources if is_private(at.read_text(encoding="utf-8"))}

@@ -8,10 +8,16 @@ import pytest
 
 JVM = Path(__file__).resolve().parents[1] / "jvm/src"
 PUBLIC, PRIVATE = "keyfold.spark", "org.apache.spark.sql.keyfold"
+CLIENT = "keyfold.client"
 # Packages, and what stands beside them as it is named from outside. A part may use every later row
 # of its own tree, and any of the other tree of its set; parts of one row know each other where
-# Spark has it so: a table makes its scans, which have it. `sql` may use all of `shim` too.
+# Spark has it so: a table makes its scans, which have it. `sql` and `client` may use all of `shim`
+# too.
 ROWS = {
+    ("client", CLIENT): (
+        ("KeyfoldTable", "TableBuilder", "UpsertWriter", "Lookuper"),
+        ("Functions", "Values"),
+    ),
     ("sql", PUBLIC): (
         ("KeyfoldExtensions", "KeyfoldSource"),
         ("functions",),
@@ -79,6 +85,19 @@ def test_shim_knows_nothing_of_sql(source: Path) -> None:
     for tree in (PUBLIC, PRIVATE):
         used = imported(text, tree) & set(RANKS["sql", tree])
         assert not used, f"{source.name} uses {used}, which stand in jvm/src/sql"
+
+
+def test_the_client_is_used_by_nothing_and_uses_the_shim() -> None:
+    assert not [
+        path.name
+        for of in ("shim", "sql")
+        for path in (JVM / of).rglob("*.scala")
+        if CLIENT in path.read_text(encoding="utf-8")
+    ]
+    for path in (JVM / "client").rglob("*.scala"):
+        text = path.read_text(encoding="utf-8")
+        used = {t: imported(text, t) & set(RANKS["sql", t]) for t in (PUBLIC, PRIVATE)}
+        assert not any(used.values()), f"{path.name} uses {used}, which stand in jvm/src/sql"
 
 
 def test_no_package_is_in_both() -> None:

@@ -27,6 +27,12 @@ object Block {{
 
 def run_scala(spark: SparkSession, lines: str, folder: Path) -> str:
     """What the lines print; a compiler's error fails."""
+    compile_scala(lines, folder)
+    return call(spark, folder)
+
+
+def compile_scala(lines: str, folder: Path) -> None:
+    """The lines as the class `Block` in a folder; a compiler's error fails."""
     source = folder / "Block.scala"
     source.write_text(WRAPPED.format(lines=lines))
     command = [
@@ -45,6 +51,10 @@ def run_scala(spark: SparkSession, lines: str, folder: Path) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def call(spark: SparkSession, folder: Path) -> str:
+    """What the class `Block` of a folder prints, run in the JVM of a session."""
     assert spark._jvm is not None
     java = spark._jvm.java
     urls = spark.sparkContext._gateway.new_array(java.net.URL, 1)

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from integration.docs.java_block import run_java
 from integration.docs.pages import DOCS, PAGES, README, TOP
 from integration.docs.scala_block import run_scala
 from integration.faults.processes import DEADLINE
@@ -42,15 +43,16 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    """Code in order; a `text` block holding a table is the answer of the block before it. A `pyi`
-    block shows how something is declared, and does not run.
+    """Code in order; a `text` block holding a table, or after one in Java, is the answer of the
+    block before it. A `pyi` block shows how something is declared, and does not run.
     """
     fenced = BLOCK.findall(page.read_text(encoding="utf-8"))
     found = []
     for number, (language, text) in enumerate(fenced):
         if language not in ("text", "pyi"):
             following = fenced[number + 1] if number + 1 < len(fenced) else ("", "")
-            shown = following[1] if following[0] == "text" and TABLE.search(following[1]) else None
+            is_answer = language == "java" or TABLE.search(following[1])
+            shown = following[1] if following[0] == "text" and is_answer else None
             found.append(Block(page, number, language, text, shown))
     return found
 
@@ -122,6 +124,8 @@ def test_block(
         printed = run_python(block.text, block.page)
     elif block.language == "scala":
         printed = run_scala(spark, block.text, tmp_path)
+    elif block.language == "java":
+        printed = run_java(spark, block.text, tmp_path)
     else:
         assert block.language == "sh"
         printed = run_shell(block.text, tmp_path)

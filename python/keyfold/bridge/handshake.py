@@ -3,8 +3,8 @@
 They meet with one line of JSON each way, over stdin and stdout. The JVM sends its protocol,
 version, token and private directory. The server answers `ready`, or an error if jar and package
 don't fit together. After that line stdout has no meaning. The first frame of a connection is
-{"token": …, "role": "worker" | "driver", "memory": bytes | null}, collected without blocking the
-server's loop. Exactly the frame is read: the bytes after it are for the worker.
+{"token": …, "role": "worker" | "client" | "driver", "memory": bytes | null}, collected without
+blocking the server's loop. Exactly the frame is read: the bytes after it are for the worker.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def say(line: Mapping[str, Any], out: TextIO) -> None:
 
 
 LIMIT = 1 << 16
-ROLES = ("worker", "driver")
+ROLES = ("worker", "client", "driver")
 
 
 class Arrival:

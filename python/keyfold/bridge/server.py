@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from keyfold.bridge import frames
 from keyfold.bridge.children import Child, Children
@@ -21,7 +21,7 @@ from keyfold.errors import KeyfoldError
 
 BACKLOG = 1024
 STDIN = 0
-LiveAsWorker = Callable[[socket.socket, int | None], None]
+Live = Callable[[socket.socket, int | None], None]
 LiveAsDriver = Callable[[socket.socket], None]
 log = logging.getLogger(__name__)
 
@@ -29,20 +29,21 @@ log = logging.getLogger(__name__)
 class ForkServer:
     """Owns the listening socket and, through `children`, every process.
 
-    `live_as_worker` gets a connection and its memory cap. `live_as_driver` gets a socket over which
-    connections are passed. Each is the whole life of a forked process.
+    `lives` has the roles whose connections are processes of their own: each gets a connection and
+    its memory cap. `live_as_driver` gets a socket over which connections are passed. Each is the
+    whole life of a forked process.
     """
 
     def __init__(
         self,
         directory: PrivateDirectory,
         token: str,
-        live_as_worker: LiveAsWorker,
+        lives: Mapping[str, Live],
         live_as_driver: LiveAsDriver,
     ) -> None:
         self.directory = directory
         self.token = token
-        self.live_as_worker = live_as_worker
+        self.lives = lives
         self.live_as_driver = live_as_driver
         self.ending = False
         self.arrivals: dict[int, Arrival] = {}
@@ -134,7 +135,7 @@ class ForkServer:
     def _child_for(self, connection: socket.socket, role: str, memory: int | None) -> Child:
         if role == "driver":
             return self._pass_to_driver(connection)
-        return self.children.start(lambda: self.live_as_worker(connection, memory), self._open())
+        return self.children.start(lambda: self.lives[role](connection, memory), self._open())
 
     def _pass_to_driver(self, connection: socket.socket) -> Child:
         born, passing = self._driver_process()

@@ -11,7 +11,6 @@ import os
 import socket
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import TextIO
 
 from keyfold.bridge import frames, handshake, memory
@@ -54,7 +53,7 @@ def own_stdout() -> TextIO:
 
 def serve(hello: Hello, directory: PrivateDirectory, out: TextIO) -> int:
     """Warm up, say ready, run until the JVM is gone; nothing is left behind."""
-    server = ForkServer(directory, hello.token, live_as_worker, live_as_driver)
+    server = ForkServer(directory, hello.token, LIVES, live_as_driver)
     try:
         try:
             warm()
@@ -73,7 +72,7 @@ def serve(hello: Hello, directory: PrivateDirectory, out: TextIO) -> int:
 def warm() -> None:
     """Import workers' modules and load their kernels; the garbage collector never visits them."""
     try:
-        loaded("executor")
+        importlib.import_module("keyfold.questions.executor")
         importlib.import_module("keyfold.kernels.jit").warm_from_cache()
     except ImportError as e:
         raise EnvironmentMismatchError(
@@ -86,19 +85,22 @@ def warm() -> None:
 
 def live_as_worker(connection: socket.socket, allowed: int | None) -> None:
     """The life of a worker of an executor."""
-    loaded("executor").live(connection, allowed, own_log())
+    importlib.import_module("keyfold.questions.executor").live(connection, allowed, own_log())
+
+
+def live_as_client(connection: socket.socket, allowed: int | None) -> None:
+    """The life of the process of a program's writer or look-ups."""
+    importlib.import_module("keyfold.client.process").live(connection, allowed, own_log())
+
+
+LIVES = {"worker": live_as_worker, "client": live_as_client}
 
 
 def live_as_driver(passing: socket.socket) -> None:
     """The life of the driver's process."""
-    loaded("driver").live(passing, own_log())
+    importlib.import_module("keyfold.questions.driver").live(passing, own_log())
 
 
 def own_log() -> str:
     """The file this forked process' stderr goes to."""
     return str(Path("/proc/self/fd/2").readlink())
-
-
-def loaded(name: str) -> ModuleType:
-    """A module of `questions`, imported now: the fork server decides when, for all to share."""
-    return importlib.import_module(f"keyfold.questions.{name}")

@@ -40,7 +40,12 @@ class WithoutPandas(MetaPathFinder):
             raise ModuleNotFoundError("keyfold's workers do without pandas", name=fullname)
 
 
-def live(connection: socket.socket, allowed: int | None, log: str) -> None:
+def live(
+    connection: socket.socket,
+    allowed: int | None,
+    log: str,
+    answers: Mapping[str, Answer] = ANSWERS,
+) -> None:
     """Serve one connection until its peer leaves; `allowed` bytes cap the memory."""
     sys.meta_path.insert(0, WithoutPandas())
     channel = Channel(connection)
@@ -51,6 +56,6 @@ def live(connection: socket.socket, allowed: int | None, log: str) -> None:
             channel.send(frames.failure(e, "starting a worker"))
             return
         channel.send({"ok": {"pid": os.getpid(), "stderr": log}})
-        serve(channel, ANSWERS)
+        serve(channel, answers)
     except Disconnected:
         return

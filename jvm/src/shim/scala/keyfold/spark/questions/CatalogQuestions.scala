@@ -26,7 +26,7 @@ final class CatalogQuestions(val name: String, options: Map[String, String]) ext
   def talk[T](question: String, again: Boolean, fields: (String, Any)*)(hold: Talk => T): T =
     refused(hold(Driver.talk(asking(question, fields), again)))
 
-  private def asking(question: String, fields: Seq[(String, Any)]): JsonNode = {
+  private[keyfold] def asking(question: String, fields: Seq[(String, Any)]): JsonNode = {
     Settings.check()
     val catalog = Json.obj("name" -> name, "options" -> (Settings.objectStore ++ options))
     Json.obj(Seq("question" -> question, "catalog" -> catalog, "code" -> Settings.functions) ++ fields: _*)

@@ -1,0 +1,133 @@
+package keyfold.client
+
+import java.util.{List => JavaList, Map => JavaMap}
+
+import scala.collection.mutable.ArrayBuffer
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.JsonNode
+import keyfold.spark.{KeyfoldException, Kinds}
+import keyfold.spark.processes.Lease
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.keyfold.arrow.{ArrowBatchReader, ArrowBatchWriter}
+import org.apache.spark.sql.types.{StructField, StructType}
+import org.apache.spark.sql.vectorized.ColumnarBatch
+
+/** Looks rows up by their keys, in the newest snapshot. Its Python process keeps what it has decoded until `close`.
+  * Threads may share it: their calls come one after another, so threads that look up at once have one each.
+  */
+final class Lookuper private[client] (table: KeyfoldTable, wanted: StructType, refreshMillis: Long)
+    extends AutoCloseable {
+  private val names = wanted.fieldNames.toSeq
+  /** The first column of the key tells whether there is a row. */
+  private val first = table.keys.headOption.getOrElse(throw refused("it has no primary key"))
+  private val asked = if (names.contains(first)) names else names :+ first
+  private val place = asked.indexOf(first)
+  private val keySchema = StructType(table.keyColumns)
+  private val values = new Values(s"looking up in table $table")
+  private val keyOf = values.rows(StructType(keySchema.map(_.copy(nullable = true))))
+  private val byKey = table.question("look_up", "columns" -> asked, "refresh_ms" -> refreshMillis)
+  private val byPrefix = table.question("look_up_prefix", "columns" -> asked, "refresh_ms" -> refreshMillis)
+  private var open: Option[Open] = None
+  private var made: Option[(StructType, InternalRow => Row)] = None
+  private var isClosed = false
+
+  /** The row of a key, by the names of its columns; null if there is none. */
+  def lookup(key: JavaMap[String, _]): Row = rowsOf(Seq(key)).head
+
+  /** The row of a key, whose values are in the order of the primary key if it has no schema; null if there is none. */
+  def lookup(key: Row): Row = rowsOf(Seq(key)).head
+
+  /** The row of each key, a Map or a Row, in the order of the keys, with null where there is none: much faster than
+    * one after another.
+    */
+  def lookup(keys: JavaList[_]): JavaList[Row] = rowsOf(keys.asScala.toSeq).asJava
+
+  /** All rows whose key begins with these values, in no order. */
+  def prefixLookup(prefix: JavaMap[String, _]): JavaList[Row] = {
+    val schema = StructType(table.columns(prefix.keySet.asScala.toSeq, "looking up in").map(_.copy(nullable = true)))
+    ask(byPrefix, schema, Seq(values.rows(schema)(prefix))).asJava
+  }
+
+  /** Gives its process back. */
+  override def close(): Unit = synchronized {
+    isClosed = true
+    open.foreach(_.giveBack())
+    open = None
+  }
+
+  private def rowsOf(keys: Seq[Any]): Seq[Row] = if (keys.isEmpty) Nil else ask(byKey, keySchema, keys.map(keyOf))
+
+  /** Another process is asked once if one dies: nothing changes by it. */
+  private def ask(question: JsonNode, schema: StructType, keys: Seq[InternalRow]): Seq[Row] = synchronized {
+    if (isClosed) throw refused("the look-up is closed")
+    try exchange(question, schema, keys)
+    catch { case died: KeyfoldException if KeyfoldException.isDeath(died) => exchange(question, schema, keys) }
+  }
+
+  private def exchange(question: JsonNode, schema: StructType, keys: Seq[InternalRow]): Seq[Row] = {
+    val process = open.getOrElse(new Open(KeyfoldTable.processes.take()))
+    open = Some(process)
+    try {
+      process.send(question, schema, keys)
+      process.rows()
+    } catch {
+      case reported: KeyfoldException if !KeyfoldException.isDeath(reported) => throw reported
+      case failure: Throwable =>
+        open = None
+        process.drop()
+        throw failure
+    }
+  }
+
+  private final class Open(lease: Lease) {
+    private val worker = lease.worker
+    private val keys = new ArrowBatchWriter(keySchema, worker.out)
+
+    def send(question: JsonNode, schema: StructType, rows: Seq[InternalRow]): Unit = {
+      worker.send(question)
+      val stream = if (schema eq keySchema) keys else new ArrowBatchWriter(schema, worker.out)
+      rows.foreach(row => if (stream.write(row)) worker.heard(stream.flush()))
+      worker.heard(stream.finish())
+      if (stream ne keys) stream.close()
+    }
+
+    def rows(): Seq[Row] = {
+      worker.answer(): Unit
+      val (found, stream) = (ArrayBuffer.empty[Row], new ArrowBatchReader(worker.in))
+      try while (worker.alive(stream.next())) {
+        val all = stream.current
+        val batch = new ColumnarBatch(names.indices.map(all.column(_)).toArray, all.numRows)
+        val convert = converter(batch)
+        (0 until all.numRows).foreach { i =>
+          found += (if (all.column(place).isNullAt(i)) null else convert(batch.getRow(i)))
+        }
+      } finally stream.close()
+      worker.answer(): Unit
+      found.toSeq
+    }
+
+    def giveBack(): Unit = {
+      keys.close()
+      lease.giveBack()
+    }
+
+    def drop(): Unit = {
+      keys.close()
+      lease.drop()
+    }
+  }
+
+  /** By the types that columns have now: they may have become wider since the table was opened. */
+  private def converter(batch: ColumnarBatch): InternalRow => Row = {
+    val schema = StructType(names.indices.map(i => StructField(names(i), batch.column(i).dataType)))
+    made.filter(_._1 == schema).getOrElse {
+      val fresh = schema -> Values.external(schema)
+      made = Some(fresh)
+      fresh
+    }._2
+  }
+
+  private def refused(why: String) = new KeyfoldException(Kinds.Table, s"looking up in table $table: $why")
+}

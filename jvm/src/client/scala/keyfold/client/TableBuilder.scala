@@ -1,0 +1,101 @@
+package keyfold.client
+
+import scala.annotation.varargs
+import scala.collection.mutable
+
+import keyfold.spark.table.Names.quote
+import keyfold.spark.{KeyfoldException, Kinds}
+import org.apache.spark.sql.{AnalysisException, SparkSession}
+import org.apache.spark.sql.catalyst.analysis.{NoSuchNamespaceException, NoSuchTableException,
+  TableAlreadyExistsException}
+import org.apache.spark.sql.keyfold.Refusal
+
+/** The definition of a table, given part by part. It becomes a CREATE TABLE, so that everything is checked as there.
+  * Not to be shared by threads.
+  */
+final class TableBuilder private[client] () {
+  private val columns = mutable.ArrayBuffer.empty[String]
+  private val options = mutable.LinkedHashMap.empty[String, String]
+  private var key, partitions = Seq.empty[String]
+  private var text: Option[String] = None
+  private var mayExist, folds = false
+
+  /** A column of a type in SQL, after which NOT NULL, DEFAULT and COMMENT may stand: `"BIGINT NOT NULL DEFAULT 0"`. */
+  def column(name: String, sqlType: String): TableBuilder = also(columns += s"${quote(name)} $sqlType")
+
+  /** A column that is folded by a function. The merge engine is then `aggregation`, unless an option names another. */
+  def column(name: String, sqlType: String, function: ColumnFunction): TableBuilder = {
+    folds = true
+    option(s"fields.$name.aggregate-function", function.name)
+    function.options.foreach { case (own, value) => option(s"fields.$name.$own", value) }
+    column(name, sqlType)
+  }
+
+  /** The columns of the primary key, those of the partitions among them. */
+  @varargs def primaryKey(names: String*): TableBuilder = also { key = names }
+
+  @varargs def partitionedBy(names: String*): TableBuilder = also { partitions = names }
+
+  /** A table option, as in TBLPROPERTIES. */
+  def option(name: String, value: Any): TableBuilder = also(options(name) = value.toString)
+
+  def comment(text: String): TableBuilder = also { this.text = Some(text) }
+
+  /** Takes a table that is there as it is. */
+  def ifNotExists(): TableBuilder = also { mayExist = true }
+
+  /** Makes the table and opens it. The name is that of SQL: `"keyfold.shop.stock"`. Throws a KeyfoldException of the
+    * kind TableExistsError if the name is taken, TableError or NotSupportedError if there can't be such a table.
+    */
+  def create(session: SparkSession, name: String): KeyfoldTable = {
+    TableBuilder.unchecked(session.sql(statement(session, name)): Unit)
+    KeyfoldTable.open(session, name)
+  }
+
+  private def statement(session: SparkSession, name: String): String = {
+    def listed(names: Seq[String]): String = names.map(quote).mkString("(", ", ", ")")
+    def literal(text: String): String = TableBuilder.literal(session, text)
+    val engine = if (folds && !options.contains(Engine)) Seq(Engine -> "aggregation") else Nil
+    val properties = (options ++ engine).map { case (own, value) => s"${literal(own)} = ${literal(value)}" }
+    val constraint = if (key.isEmpty) Nil else Seq(s"PRIMARY KEY ${listed(key)} NOT ENFORCED")
+    Seq(
+      s"CREATE TABLE ${if (mayExist) "IF NOT EXISTS " else ""}$name (${(columns ++ constraint).mkString(", ")})",
+      if (partitions.isEmpty) "" else s"PARTITIONED BY ${listed(partitions)}",
+      text.fold("")(words => s"COMMENT ${literal(words)}"),
+      if (properties.isEmpty) "" else properties.mkString("TBLPROPERTIES (", ", ", ")")
+    ).filter(_.nonEmpty).mkString(" ")
+  }
+
+  private val Engine = "merge-engine"
+
+  private def also(change: => Unit): TableBuilder = { change; this }
+}
+
+private[client] object TableBuilder {
+  private val Escaped = Map('\\' -> "\\\\", '\'' -> "\\'", '$' -> "\\u0024") // Spark puts variables in place of ${…}
+  private val Legacy = "spark.sql.parser.escapedStringLiterals"
+
+  def literal(session: SparkSession, text: String): String = {
+    if (text.exists(Escaped.contains) && session.conf.get(Legacy, "false").toBoolean)
+      throw new KeyfoldException("NotSupportedError", s"'$text' has a \\, ' or $$, which a text of SQL can't have "
+        + s"under $Legacy = true: unset it")
+    text.map(letter => Escaped.getOrElse(letter, letter.toString)).mkString("'", "", "'")
+  }
+
+  /** Throws failures that Java's compiler lets a program catch. */
+  def unchecked[T](work: => T): T =
+    try work
+    catch {
+      case refused: Refusal => throw Option(refused.getCause).collect { case ours: KeyfoldException => ours }
+          .getOrElse(new KeyfoldException(Kinds.Table, refused.getMessage, refused))
+      case failure: AnalysisException =>
+        val kind = failure match {
+          case _: TableAlreadyExistsException => "TableExistsError"
+          case _: NoSuchNamespaceException => "NoSuchNamespaceError"
+          case _: NoSuchTableException => "NoSuchTableError"
+          case _ if failure.getCondition == "TABLE_OR_VIEW_NOT_FOUND" => "NoSuchTableError"
+          case _ => Kinds.Table
+        }
+        throw new KeyfoldException(kind, failure.getMessage, failure)
+    }
+}
