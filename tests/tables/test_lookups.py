@@ -42,7 +42,9 @@ def compared(table: Table, random: Random, count: int) -> None:
     wanted = [model.get(tuple(key.values())) for key in asked]
     assert [table.get(key) for key in asked] == wanted
     nothing = dict.fromkeys(table.columns)
-    assert table.get_many(asked).to_pylist() == [row or nothing for row in wanted]
+    together = table.get_many(asked)
+    assert together.to_pylist() == [row or nothing for row in wanted]
+    assert pa.concat_tables([table.get_many([key]) for key in asked]) == together
     name = asked[0]["a"]
     found = sorted(table.prefix({"a": name}).to_pylist(), key=lambda row: row["b"])
     assert found == sorted((r for r in rows if r["a"] == name), key=lambda row: row["b"])
