@@ -5,6 +5,7 @@ that have none: whatever is asked, both have the same rows.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from integration.paimon.bench import in_order
 from integration.paimon.library import Paimon
 from integration.paimon.sides import NAMESPACE, Change, Java, Keyfold, Shape
 from keyfold.errors import NotSupportedError
+from keyfold.storage.maintenance.orphans import remove_orphans
 from keyfold.testing.tables import Record
 from tests import readers
 
@@ -188,6 +190,7 @@ def test_statements_that_would_have_to_mark_are_refused(paimon: Paimon, tmp_path
         lambda: table.update("k = 1", {"n": "3"}),
         lambda: table.compact(),
         lambda: table.expire(),
+        lambda: table.remove_orphans(),
     ):
         with pytest.raises(NotSupportedError, match=words):
             statement()
@@ -224,13 +227,45 @@ def test_in_sql(
         f"SELECT k, v, _change_type FROM {table} CHANGES FROM VERSION 3 TO VERSION 5"
     )
     assert sorted(changes.where("k > 40").collect()) == [
-        (50, -50, "update_postimage"),
-        (50, 50, "update_preimage"),
-        (60, -60, "update_postimage"),
-        (60, 60, "update_preimage"),
+        (50, -50, "insert"),
+        (50, 50, "delete"),
+        (60, -60, "insert"),
+        (60, 60, "delete"),
     ]
+    spark.createDataFrame([(7,), (8,), (9,), (60,)], "k INT").createOrReplaceTempView("asked")
+    joined = f"SELECT /*+ LOOKUP(t) */ k, v FROM asked LEFT JOIN {table} t USING (k)"
+    assert sorted(spark.sql(joined).collect()) == [(7, None), (8, None), (9, 9), (60, -60)]
+    stream = spark.readStream.table(table).writeStream.format("memory").queryName("streamed")
+    stream.trigger(availableNow=True).start().awaitTermination()
+    streamed = {row.k: row.v for row in spark.table("streamed").collect()}
+    assert (len(streamed), streamed[7], streamed[60]) == (2992, 7, -60)  # what is committed
     for statement in (f"INSERT INTO {table} VALUES (1, 1)", f"DELETE FROM {table} WHERE k = 9"):
         with pytest.raises(
             PySparkException, match=r"its option deletion-vectors.enabled is 'true'"
         ):
             spark.sql(statement)
+
+
+def test_branches_and_clones_hold_marks(paimon: Paimon, tmp_path: Path, seed: int) -> None:
+    """Removal of orphans leaves what they, tags and older snapshots name."""
+    twins, source = Twins(tmp_path, paimon, {}), random.Random(seed)
+    folder = twins.java.folder("marked")
+    for number in range(3):
+        twins.write(twins.drawn(source, number))
+        twins.compact()
+    then, number = rows_of(twins.marked.scan()), twins.marked.scan().snapshot
+    assert any(file.vector for file in twins.keyfold.table("marked").live_files())
+    paimon.history(folder, "create_tag", "x", number)
+    paimon.history(folder, "create_branch", "b", "x")
+    twins.write(twins.drawn(source, 3))
+    twins.compact()
+    connection = keyfold.connect(str(tmp_path))
+    assert rows_of(connection.table(f"{NAMESPACE}.marked$branch_b").scan()) == then
+    copied = twins.marked.clone(f"{NAMESPACE}.copied")
+    assert rows_of(copied.scan()) == rows_of(twins.marked.scan()) == rows_of(twins.plain.scan())
+    remove_orphans(twins.keyfold.table("marked"), time.time(), dry_run=False)
+    assert rows_of(connection.table(f"{NAMESPACE}.marked$branch_b").scan()) == then
+    assert rows_of(twins.marked.scan(tag="x")) == then
+    assert rows_of(twins.marked.scan()) == rows_of(twins.plain.scan())
+    paimon.history(folder, "rollback", "x")
+    assert rows_of(twins.marked.scan()) == then

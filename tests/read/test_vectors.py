@@ -143,6 +143,20 @@ def test_the_option_may_be_off_again(tmp_path: Path, seed: int) -> None:
         tables.reload(found.table).check_rewritable()
 
 
+def test_a_connection_that_keeps_row_groups_sees_new_marks(tmp_path: Path) -> None:
+    found = Marked(tmp_path, bucket="1")
+    found.add([{"k": k, "v": k, "t": ""} for k in range(50)], LEVELS)
+    found.delete(3)
+    found.publish()
+    table = keyfold.connect(str(tmp_path)).table("t")
+    assert (table.get({"k": 7}), table.get({"k": 3})) == ({"k": 7, "v": 7, "t": ""}, None)
+    found.add([{"k": 60, "v": 60, "t": ""}], LEVELS - 1)
+    found.delete(7)
+    found.publish()
+    assert (table.get({"k": 7}), table.get({"k": 60})) == (None, {"k": 60, "v": 60, "t": ""})
+    assert [row["k"] for row in table.get_many([{"k": 7}, {"k": 8}]).to_pylist()] == [None, 8]
+
+
 def test_changes_between_tags_know_marks(tmp_path: Path) -> None:
     """A key that was deleted may be in no new file, only marked in an old one."""
     found = Marked(tmp_path, bucket="1")
