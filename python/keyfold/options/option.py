@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any, Generic, Literal, Protocol, TypeVar, overload
 
 T = TypeVar("T")
@@ -56,10 +57,12 @@ class Option(Generic[T]):
         value: T = options.values[self.name]
         return value
 
-    def value(self, text: str | None) -> T:
-        """The value in a table that gives the option this text; None: it does not name it."""
-        text = self.default if text is None else text
-        value: T = self.absent if text is None else self.parse(text)
+    @cached_property
+    def unnamed(self) -> T:
+        """The value in a table that does not name the option: parsed once, as most are not named
+        and each question about a table parses its options.
+        """
+        value: T = self.absent if self.default is None else self.parse(self.default)
         return value
 
 

@@ -16,7 +16,9 @@ def parse(layout: TableLayout) -> TableOptions:
     stored = normalize(layout.options)
     options = parsed_with(stored.get(TableOptions.merge_engine.name))
     values = {
-        name: given(f"option {name} of table {layout.name}", stored.get(name), option.value)
+        name: given(f"option {name} of table {layout.name}", stored[name], option.parse)
+        if name in stored
+        else option.unnamed
         for name, option in options.items()
     }
     values[TableOptions.bucket_key.name] = values[TableOptions.bucket_key.name] or layout.key
