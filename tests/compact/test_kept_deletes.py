@@ -6,9 +6,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from keyfold.kernels.ops import DELETE
+from keyfold.compact import kept_deletes
+from keyfold.kernels.ops import DELETE, INSERT, UPDATE_BEFORE
+from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
 from keyfold.storage.table import Table
 from tests import readers
 from tests.compact import harness as compaction
@@ -62,6 +65,16 @@ def test_other_readers_do_not_see_deleted_rows(tmp_path: Path, engine: str) -> N
     read = readers.read if engine == "pypaimon" else readers.read_by_rust
     got = read(tmp_path, "default.t").to_pylist()
     assert sorted(got, key=lambda one: one["k"]) == found(tmp_path)
+
+
+def test_deletes_stay_from_the_first_number_on() -> None:
+    numbers = [(8, INSERT), (8, DELETE), (9, UPDATE_BEFORE), (9, DELETE), (10, DELETE)]
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array([n for n, _ in numbers]), pa.array([kind for _, kind in numbers], pa.int8())],
+        [SEQUENCE_NUMBER, VALUE_KIND],
+    )
+    left = kept_deletes.kept(batch, 9).to_pylist()
+    assert [tuple(row.values()) for row in left] == [numbers[0], *numbers[2:]]
 
 
 def test_deletes_leave_when_their_time_is_over(
