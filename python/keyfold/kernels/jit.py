@@ -128,7 +128,9 @@ class _WhereverInstalled(UserProvidedCacheLocator):  # type: ignore[misc]
     def from_function(cls, py_func: Any, py_file: str) -> Any:
         if not Path(py_file).is_relative_to(_PACKAGE):
             return None
-        return super().from_function(py_func, py_file)
+        found = cls(py_func, py_file)  # a loop around a user's function has a file of no disk
+        found.ensure_cache_path()
+        return found
 
     @classmethod
     def get_suitable_cache_subpath(cls, py_file: str) -> str:

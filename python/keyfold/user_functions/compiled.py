@@ -12,6 +12,7 @@ numba can import anywhere.
 
 import fcntl
 import hashlib
+import linecache
 import threading
 import uuid
 from collections.abc import Callable
@@ -56,7 +57,7 @@ def _compiled(loop: LoopSource, content: str | None, whose: str) -> Any:
     """The compiled loop; without a fingerprint (`content`) it is in memory only, not kept."""
     digest = hashlib.sha256(content.encode()).hexdigest()[:24] if content else uuid.uuid4().hex
     space = {"__name__": __name__, "np": np, "Row": row_class(loop.shape), **OPS, **loop.constants}
-    exec(compile(loop.source, __file__ if content else "<keyfold's loop>", "exec"), space)
+    exec(compile(loop.source, _source_file(loop, digest, bool(content)), "exec"), space)
     own = space["loop"]
     own.__qualname__ = f"loop_{digest}"
     for name, function in loop.functions.items():
@@ -70,6 +71,18 @@ def _compiled(loop: LoopSource, content: str | None, whose: str) -> Any:
                 _check(loop, function, space[name], whose)
         made.compile(loop.signature)
     return made
+
+
+def _source_file(loop: LoopSource, digest: str, is_kept: bool) -> str:
+    """The file of a loop's source. numba keeps code only of functions that have one, which `jit`
+    looks for in this package, and reads there what it compiles: it is found in the line cache.
+    """
+    if not is_kept:
+        return "<keyfold's loop>"
+    name = str(Path(__file__).with_name(f"loop_{digest}.py"))
+    lines = loop.source.splitlines(keepends=True)
+    linecache.cache[name] = len(loop.source), None, lines, name
+    return name
 
 
 def _check(loop: LoopSource, function: Callable[..., Any], clone: Any, whose: str) -> None:
