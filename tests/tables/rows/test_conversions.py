@@ -116,7 +116,7 @@ OF_PYTHON: list[tuple[str, Any, Any]] = [
     ("TIMESTAMP", pd.NaT, None),
     ("TIMESTAMP", pd.Timestamp("2020-01-01 00:00:00.000000001"), REFUSED),
     ("DATE", np.datetime64("2020-01-01"), DAY),
-    ("DATE", np.datetime64("NaT"), None),
+    ("DATE", np.datetime64("NaT", "D"), None),
     ("TIMESTAMP_NTZ", np.datetime64("2020-01-01T12:00:00.000005"), NOON),
     ("TIMESTAMP_NTZ", np.datetime64("2020-01-01T12:00:00.000000005"), REFUSED),
     ("ARRAY<INT>", np.array([1, 2]), [1, 2]),

@@ -198,7 +198,7 @@ def _times(values: list[Any], _: Atomic) -> pa.Array:
 def _numpy_times(values: list[Any], kind: Atomic) -> pa.Array:
     if kind.name == "DATE" and all(v is None or v.dtype == _DAYS for v in values):
         return pa.array(np.array(values, _DAYS))  # some are years that no microsecond reaches
-    found = [np.datetime64("NaT") if value is None else value for value in values]
+    found = [np.datetime64("NaT", "us") if value is None else value for value in values]
     micros = np.array([value.astype("datetime64[us]") for value in found])
     if any(a != b for a, b in zip(found, micros, strict=True) if not np.isnat(a)):
         raise ValueError
