@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.expressions.Literal.{FalseLiteral, TrueLite
 import org.apache.spark.sql.catalyst.plans.logical.MergeRows
 import org.apache.spark.sql.catalyst.plans.logical.MergeRows.{Discard, Instruction, Keep}
 import org.apache.spark.sql.catalyst.util.RowDeltaUtils._
+import org.apache.spark.sql.keyfold.statements.ChangedRows.unnamed
 import org.apache.spark.sql.keyfold.statements.NotNull
-import org.apache.spark.sql.keyfold.writes.ChangedRows.unnamed
 
 /** Driver side: the rows of a MERGE's source that produce the same write whether or not the target has the key, so no
   * look-up is needed: the same row is written, or one is deleted if there is one, or nothing is done. Only what the

@@ -4,7 +4,7 @@ import keyfold.spark.read.KeyfoldScan
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, MergeRows, Project, UnaryNode}
-import org.apache.spark.sql.keyfold.writes.ChangedRows
+import org.apache.spark.sql.keyfold.statements.ChangedRows
 import org.apache.spark.sql.types.LongType
 
 /** Driver side: a table of ours as a lookup sees it: `columns` are what the scan that it stands for would have read,

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.keyfold.writes
+package org.apache.spark.sql.keyfold.statements
 
 import keyfold.spark.write.TargetColumns
 import org.apache.spark.sql.catalyst.expressions.{Alias, Expression, Literal}
