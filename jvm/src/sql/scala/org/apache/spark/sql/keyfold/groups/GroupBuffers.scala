@@ -1,7 +1,5 @@
 package org.apache.spark.sql.keyfold.groups
 
-import java.util.HashMap
-
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.spark.SparkEnv
@@ -11,17 +9,25 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateFunction, TypedImperativeAggregate}
 import org.apache.spark.sql.execution.UnsafeKVExternalSorter
 import org.apache.spark.sql.types.{StructField, StructType}
+import org.apache.spark.unsafe.Platform
+import org.apache.spark.unsafe.map.BytesToBytesMap
 
 /** Executor side: the groups of one task by their numbers: the key of each, and the buffer in which Spark's code finds
-  * its accumulators. They are objects of Java, so there is an end to them.
+  * its accumulators. They are objects of Java, so there is an end to them; keys are found in Spark's map of bytes.
   */
 final class GroupBuffers(created: () => InternalRow) {
-  private val numbers = new HashMap[UnsafeRow, Integer]
+  private val task = TaskContext.get()
+  private val memory = task.taskMemoryManager()
+  private val numbers = new BytesToBytesMap(memory, GroupBuffers.Few, memory.pageSizeBytes)
+  private val number = new Array[Long](1)
+  private var hasRoom = true
   private val found = new ArrayBuffer[UnsafeRow]
   private val buffers = new ArrayBuffer[InternalRow]
 
+  task.addTaskCompletionListener[Unit](_ => numbers.free()): Unit
+
   def size: Int = found.size
-  def isFull: Boolean = size >= GroupBuffers.Most
+  def isFull: Boolean = size >= GroupBuffers.Most || !hasRoom
   def apply(group: Int): InternalRow = buffers(group)
 
   /** The keys of all groups. */
@@ -29,19 +35,22 @@ final class GroupBuffers(created: () => InternalRow) {
 
   /** The number of the group with this key; -1 for a new key. */
   def find(key: UnsafeRow): Int = {
-    val number = numbers.get(key)
-    if (number == null) -1 else number
+    val place = numbers.lookup(key.getBaseObject, key.getBaseOffset, key.getSizeInBytes)
+    if (place.isDefined) Platform.getLong(place.getValueBase, place.getValueOffset).toInt else -1
   }
 
-  /** Begins a group with this key, which is kept. */
+  /** Begins a group with this key, which is kept. Without room for its number the groups are full. */
   def grow(key: UnsafeRow): Unit = {
-    numbers.put(key, size): Unit
+    number(0) = size
+    val (base, offset, bytes) = (key.getBaseObject, key.getBaseOffset, key.getSizeInBytes)
+    hasRoom &&= numbers.lookup(base, offset, bytes).append(base, offset, bytes, number, Platform.LONG_ARRAY_OFFSET, 8)
     found += key
     buffers += created()
   }
 
   def clear(): Unit = {
-    numbers.clear()
+    numbers.reset()
+    hasRoom = true
     found.clear()
     buffers.clear()
   }
@@ -49,6 +58,7 @@ final class GroupBuffers(created: () => InternalRow) {
 
 object GroupBuffers {
   private val Most = 1 << 18
+  private val Few = 1 << 12
 }
 
 /** Executor side: groups by key with their serialized accumulators, in memory or spilled. */
