@@ -40,9 +40,15 @@ def test_stores_that_are_not_supported_are_refused_by_name(scheme: str) -> None:
 
 
 def test_hadoop_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HADOOP_HOME", raising=False)
-    with pytest.raises(EnvironmentMismatchError, match=r"hdfs://.* can't be reached .*CLASSPATH"):
-        open_catalog("lake", {"warehouse": "hdfs://nowhere:8020/lake"})
+    monkeypatch.setattr(opened, "ANSWER_SECONDS", 0.2)
+    with pytest.raises(EnvironmentMismatchError, match=r"hdfs://.* reached .*HADOOP_CONF_DIR"):
+        open_catalog("lake", {"warehouse": "hdfs://127.0.0.1:1/lake"})
+
+
+def test_hadoop_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hdfs_native", None)
+    with pytest.raises(EnvironmentMismatchError, match=r"pip install 'keyfold\[hdfs\]'"):
+        open_catalog("lake", {"warehouse": "hdfs://127.0.0.1:2/lake"})
 
 
 def test_a_store_that_does_not_answer_is_not_waited_for(tmp_path: Path) -> None:

@@ -1,12 +1,11 @@
 """The files of one store, as metadata and data files are read, written, listed and removed.
 
 Publishing means creating a file with its content at once and exclusively: if several processes
-publish one name, exactly one wins. A store that can't do that is only read, and its class leaves
-out all methods that write. A new kind of store is a class of `Files`; a new kind of object store is
-a `Kind`.
+publish one name, exactly one wins. A store that can't do that is no store of tables. A new kind of
+store is a class of `Files`; a new kind of object store is a `StoreKind`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -43,11 +42,6 @@ class Files(Protocol):
     @property
     def is_local(self) -> bool:
         """Whether a read needs no other machine, and folders can be renamed."""
-        return False
-
-    @property
-    def is_writable(self) -> bool:
-        """Whether a file can be created exclusively."""
         return False
 
     def within(self, folder: str) -> "Files":
@@ -103,6 +97,12 @@ class Files(Protocol):
         missing.
         """
 
+    def modified(self, path: str) -> int:
+        """The time a file was written, in ns by the store's clock. Raises FileNotFoundError if it
+        is missing, NotSupportedError as `remove_below` does.
+        """
+        raise NotSupportedError(f"{path} has no time by which it is removed: its folder is renamed")
+
     def stamps(self, paths: Sequence[str]) -> list[str]:
         """The stamp of each file, "" if it is missing: for looking whether anything has changed."""
         found = []
@@ -117,43 +117,41 @@ class Files(Protocol):
 
     def create(self, path: str) -> pa.NativeFile:
         """A data file to write and close; its folders are made, and an old file is replaced."""
-        raise self.refused(path)
 
     def write(self, path: str, data: bytes) -> None:
         """Write a file whose name nobody else uses. Raises FileNotFoundError if the parent of its
         folder was removed.
         """
-        raise self.refused(path)
 
     def replace(self, path: str, data: bytes) -> None:
         """Write a file in one step; it replaces any file of that name."""
-        raise self.refused(path)
 
     def publish(self, path: str, data: bytes) -> int:
         """Create the file exclusively. The result is the time, in ns by the store's clock, or 0 if
         the file exists already. Raises UnsettledError if the outcome is not known.
         """
-        raise self.refused(path)
 
     def held(self, path: str) -> AbstractContextManager[str]:
         """A path to a folder that stays valid if the folder is renamed. Raises FileNotFoundError if
         the folder is missing.
         """
-        raise self.refused(path)
 
     def remove(self, path: str) -> None:
         """Remove a file if it is there."""
-        raise self.refused(path)
 
     def make_folder(self, path: str) -> None:
         """Make a folder and those it is in."""
-        raise self.refused(path)
 
     def remove_folder(self, path: str) -> bool:
         """Remove a folder and all its content; False if it was missing. A reader may see half of
         it unless folders can be renamed (`folders`).
         """
-        raise self.refused(path)
+
+    def remove_below(self, path: str, chosen: Callable[[str, int], bool]) -> bool:
+        """Remove the files below a folder that `chosen` picks by path and time of change; False if
+        there is none. Raises NotSupportedError if tables are made aside and renamed in this store.
+        """
+        raise NotSupportedError(f"{path} is removed as a whole: its folder is renamed before")
 
     def move_folder(self, path: str, to: str) -> bool:
         """Give a folder another name; False if that is taken. Raises NotSupportedError if the store
@@ -161,14 +159,6 @@ class Files(Protocol):
         """
         raise NotSupportedError(
             f"{path} can't be renamed to {to.rsplit('/', 1)[-1]}: its store has no rename"
-        )
-
-    def refused(self, path: str) -> NotSupportedError:
-        """The error: the store is only read."""
-        return NotSupportedError(
-            f"writing below {self.root} is not supported: its file system offers no exclusive "
-            f"creation of {path.rsplit('/', 1)[-1]}, so two jobs could both commit; "
-            "use a local or mounted warehouse, or one on an object store"
         )
 
 

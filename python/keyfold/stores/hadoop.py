@@ -1,74 +1,325 @@
-"""Files of HDFS, read by pyarrow's client, which needs Hadoop's own libraries and a JVM.
+"""Files of HDFS: published by a rename that fails where a file is.
 
-Each process logs in with the keytab of the catalog's options, into the ticket cache of the user.
+The client is hdfs-native, which needs neither a JVM nor Hadoop's libraries. It reads the settings
+of Hadoop in `HADOOP_CONF_DIR`, as those of name nodes that fail over. A process makes the client
+when it first needs it, never before a fork.
 """
 
-import os
-import subprocess
-from collections.abc import Mapping
+import contextlib
+import io
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import pyarrow as pa
-import pyarrow.fs as pafs
 
+from keyfold.errors import EnvironmentMismatchError
 from keyfold.lazy import cached_property
-from keyfold.stores.files import MOST_BYTES, Entry, Files, check_size
+from keyfold.stores.client_use import PROCESS
+from keyfold.stores.files import Entry, Files, Span, UnsettledError, check_size
+
+ADVICE = (
+    "is the name node there, and does HADOOP_CONF_DIR of the driver and the executors name the "
+    "folder of its hdfs-site.xml?"
+)
+_LOGIN = {"principal": "kerberos_principal", "keytab": "kerberos_keytab"}
+_SIZES = {"dfs.replication": "replication", "dfs.blocksize": "block_size"}
+_REASONS = {  # of the name node, by the name of its error
+    "SafeModeException": "the name node is in safe mode: wait until it has left it "
+    "(hdfs dfsadmin -safemode get), and run it again",
+    "QuotaExceededException": "a quota of the folder is reached: nothing has changed; raise it "
+    "(hdfs dfsadmin -setSpaceQuota, -setQuota) or make room",
+    "AccessControlException": "give the user the right to write there (hdfs dfs -ls, -chown)",
+    "StandbyException": "the name node is on standby: name the name service, not the node, in the "
+    "warehouse, and the folder of hdfs-site.xml in HADOOP_CONF_DIR",
+}
+_ATTEMPTS = 4
+PAUSE = 0.5
+_BUFFER = 1 << 20
+_KEPT = 8 << 20  # bytes of a file that can be written anew
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
 class HadoopFiles(Files):
-    """The files of the name node in `root`, for reading."""
+    """The files of the name node, or name service, in `root`; paths are its URIs."""
 
     root: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def client(self) -> pafs.FileSystem:
-        """pyarrow's client, logged in."""
-        if home := os.environ.get("HADOOP_HOME"):
-            os.environ["CLASSPATH"] = _said(f"{home}/bin/hadoop", "classpath", "--glob")
-        if "keytab" in self.options:
-            _said("kinit", "-kt", self.options["keytab"], self.options["principal"])
-        place = urlsplit(self.root)
-        if place.port is None:  # a name service, which Hadoop's configuration has
-            return pafs.HadoopFileSystem("default")
-        return pafs.HadoopFileSystem(place.hostname, place.port)
+    def client(self) -> Any:
+        """hdfs-native's client, logged in."""
+        PROCESS.check(self.root)
+        login = {_LOGIN[name]: value for name, value in self.options.items() if name in _LOGIN}
+        settings = {name: value for name, value in self.options.items() if name not in _LOGIN}
+        PROCESS.has_clients = True
+        return _library().Client(_node_of(self.root), settings, **login)
+
+    # ---- reading ----
 
     def read(self, path: str) -> bytes:
-        with self.client.open_input_stream(_inside(path)) as stream:
-            data: bytes = stream.read(MOST_BYTES + 1)
-            check_size(path, len(data))
-            return data
+        def content(name: str) -> bytes:
+            with self.client.read(name) as file:
+                check_size(path, file.size)
+                return bytes(file.read_range(0, file.size))
 
-    def open(self, path: str) -> pa.NativeFile:
-        return self.client.open_input_file(_inside(path))
+        return self._asked("reading", path, content)
+
+    def tail(self, path: str, most: int) -> tuple[pa.Buffer, int]:
+        def content(name: str) -> tuple[pa.Buffer, int]:
+            with self.client.read(name) as file:
+                start = max(file.size - most, 0)
+                return pa.py_buffer(file.read_range(start, file.size - start)), file.size
+
+        return self._asked("reading", path, content)
+
+    def ranges(self, path: str, spans: Sequence[Span]) -> list[pa.Buffer]:
+        def content(name: str) -> list[pa.Buffer]:
+            with self.client.read(name) as file:
+                # The client does not survive a request for bytes after the end.
+                ends = [(start, min(stop, file.size)) for start, stop in spans]
+                return [
+                    pa.py_buffer(file.read_range(start, stop - start) if start < stop else b"")
+                    for start, stop in ends
+                ]
+
+        return self._asked("reading", path, content)
 
     def exists(self, path: str) -> bool:
-        return bool(self._found(path).type == pafs.FileType.File)
+        found = self._found(path)
+        return found is not None and not found.isdir
 
     def is_folder(self, path: str) -> bool:
-        return bool(self._found(path).type == pafs.FileType.Directory)
+        found = self._found(path)
+        return found is not None and bool(found.isdir)
 
     def entries(self, path: str) -> list[Entry]:
-        listed = self.client.get_file_info(pafs.FileSelector(_inside(path), allow_not_found=True))
-        return [
-            Entry(each.base_name, not each.is_file, each.size or 0, each.mtime_ns or 0)
-            for each in listed
-        ]
+        with contextlib.suppress(FileNotFoundError):
+            listed = self._asked("listing", path, lambda name: list(self.client.list_status(name)))
+            return [
+                Entry(each.path.rsplit("/", 1)[-1], each.isdir, each.length, _modified(each))
+                for each in listed
+            ]
+        return []
 
     def stamp(self, path: str) -> str:
-        found = self._found(path)
-        if found.type == pafs.FileType.NotFound:
-            raise FileNotFoundError(path)
-        return f"{found.size}-{found.mtime_ns}"
+        found = self._there(path)
+        return f"{found.length}-{found.modification_time}"
 
-    def _found(self, path: str) -> pafs.FileInfo:
-        return self.client.get_file_info(_inside(path))
+    def modified(self, path: str) -> int:
+        return _modified(self._there(path))
+
+    @contextlib.contextmanager
+    def held(self, path: str) -> Iterator[str]:
+        yield path
+
+    # ---- writing ----
+
+    def create(self, path: str) -> pa.NativeFile:
+        PROCESS.check(self.root)
+        return pa.BufferedOutputStream(pa.PythonFile(_Written(self, path), mode="w"), _BUFFER)
+
+    def write(self, path: str, data: bytes) -> None:
+        with self.create(path) as file:
+            file.write(data)
+
+    def replace(self, path: str, data: bytes) -> None:
+        with self._temporary(path, data) as made:
+            source = _inside(made)
+            self._asked(
+                "writing", path, lambda name: self.client.rename(source, name, overwrite=True)
+            )
+
+    def publish(self, path: str, data: bytes) -> int:
+        """See `Files.publish`. The file gets its name by a rename. An answer that is lost is sent
+        for again, so a taken name may be our own doing: only we rename the temporary file, and once
+        it is gone, that has happened.
+        """
+        lost: OSError | None = None
+        with self._temporary(path, data) as made:
+            for attempt in range(_ATTEMPTS):
+                if attempt:
+                    time.sleep(PAUSE * 2**attempt)
+                try:
+                    self._asked(
+                        "publishing", path, lambda name: self.client.rename(_inside(made), name)
+                    )
+                    return self.modified(path)
+                except (FileExistsError, FileNotFoundError):
+                    is_ours = not self.exists(made) and self.read(path) == data
+                    return self.modified(path) if is_ours else 0
+                except OSError as error:
+                    if lost is None and is_refusal(error):
+                        raise
+                    lost = error
+        raise UnsettledError(f"{lost}; it may still arrive") from None
+
+    @contextlib.contextmanager
+    def _temporary(self, path: str, data: bytes) -> Iterator[str]:
+        """A file beside a path, which is renamed to it; removed if it is not."""
+        made = f"{path.rpartition('/')[0]}/.tmp-{uuid.uuid4()}"
+        self.write(made, data)
+        try:
+            yield made
+        finally:
+            with contextlib.suppress(OSError):
+                self.remove(made)
+
+    def remove(self, path: str) -> None:
+        self._asked("removing", path, lambda name: self.client.delete(name))
+
+    def make_folder(self, path: str) -> None:
+        self._asked("making", path, lambda name: self.client.mkdirs(name, create_parent=True))
+
+    def remove_folder(self, path: str) -> bool:
+        return bool(
+            self._asked("removing", path, lambda name: self.client.delete(name, recursive=True))
+        )
+
+    def remove_below(self, path: str, chosen: Callable[[str, int], bool]) -> bool:
+        place = _node_of(self.root)
+
+        def below(name: str) -> list[Any]:
+            return list(self.client.list_status(name, recursive=True))
+
+        found = []
+        with contextlib.suppress(FileNotFoundError):
+            found = [
+                f"{place}{each.path}"
+                for each in self._asked("listing", path, below)
+                if not each.isdir and chosen(f"{place}{each.path}", _modified(each))
+            ]
+        for each in found:
+            self.remove(each)
+        return bool(found)
+
+    def move_folder(self, path: str, to: str) -> bool:
+        try:
+            self._asked("renaming", path, lambda name: self.client.rename(name, _inside(to)))
+        except FileExistsError:
+            return False
+        return True
+
+    # ---- the client ----
+
+    def _there(self, path: str) -> Any:
+        return self._asked("looking for", path, lambda name: self.client.get_file_info(name))
+
+    def _found(self, path: str) -> Any | None:
+        with contextlib.suppress(FileNotFoundError):
+            return self._there(path)
+        return None
+
+    def _asked(self, doing: str, path: str, ask: Callable[[str], Answer]) -> Answer:
+        """The name node's answer. Raises OSError if the request fails."""
+        PROCESS.check(self.root)
+        try:
+            return ask(_inside(path))
+        except FileNotFoundError:
+            raise FileNotFoundError(path) from None
+        except FileExistsError:
+            raise FileExistsError(path) from None
+        except (OSError, RuntimeError) as error:
+            raise failed(doing, path, error) from None
 
 
-def _said(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+class _Written(io.RawIOBase):
+    """A file being written; others see it whole once it is closed.
+
+    The client does not look for another data node if one that it is told of is down. So a file is
+    begun anew, with other nodes, as long as it is so small that what was written is still known.
+    """
+
+    def __init__(self, files: HadoopFiles, path: str) -> None:
+        super().__init__()
+        self._files, self._path = files, path
+        self._kept: list[bytes] | None = []
+        self._at = 0
+        self._try(lambda: None)
+
+    def write(self, data: Any) -> int:
+        taken = bytes(data)
+        self._try(lambda: self._writer.write(taken))
+        self._at += len(taken)
+        if self._kept is not None:
+            self._kept.append(taken)
+        if self._at > _KEPT:
+            self._kept = None
+        return len(taken)
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            self._try(lambda: self._writer.close())
+
+    def _try(self, act: Callable[[], object]) -> None:
+        for attempt in range(_ATTEMPTS):
+            try:
+                if attempt or not hasattr(self, "_writer"):
+                    self._begin()
+                act()
+            except (OSError, RuntimeError) as error:
+                found = failed("writing", self._path, error)
+                if self._kept is None or attempt + 1 == _ATTEMPTS or is_refusal(found):
+                    raise found from None
+                time.sleep(PAUSE * 2 ** (attempt + 1))
+            else:
+                return
+
+    def _begin(self) -> None:
+        given = self._files.options
+        sizes = {theirs: int(given[name]) for name, theirs in _SIZES.items() if name in given}
+        how = _library().WriteOptions(overwrite=True, create_parent=True, **sizes)
+        self._writer = self._files.client.create(_inside(self._path), how)
+        for each in self._kept or ():
+            self._writer.write(each)
+
+    def tell(self) -> int:
+        return self._at
+
+    def writable(self) -> bool:
+        return True
+
+
+def is_refusal(error: OSError) -> bool:
+    """Whether the name node has refused, so that asking again is of no use."""
+    return ADVICE not in str(error)
+
+
+def failed(doing: str, path: str, error: Exception) -> OSError:
+    """The error of the client, whose first line is not Java's, as an OSError with advice."""
+    text = str(error)
+    advice = next((told for name, told in _REASONS.items() if name in text), ADVICE)
+    said = text.split("\\n")[0].split("\n")[0]
+    return OSError(f"{doing} {path} failed: {said}; {advice}")
+
+
+def _library() -> Any:
+    """The module of the client, which most users don't need. Raises EnvironmentMismatchError if it
+    is not installed.
+    """
+    try:
+        return import_module("hdfs_native")
+    except ImportError as error:
+        raise EnvironmentMismatchError(
+            f"HDFS needs the package hdfs-native ({error}): pip install 'keyfold[hdfs]', for the "
+            "driver and the executors"
+        ) from error
+
+
+def _modified(found: Any) -> int:
+    """The time of change, in ns; HDFS keeps milliseconds."""
+    return int(found.modification_time) * 1_000_000
+
+
+def _node_of(root: str) -> str:
+    """The URI of the name node, or the name service, without a path."""
+    return f"hdfs://{urlsplit(root).netloc}"
 
 
 def _inside(path: str) -> str:

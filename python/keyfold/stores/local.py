@@ -40,10 +40,6 @@ class LocalFiles(Files):
     def is_local(self) -> bool:
         return True
 
-    @property
-    def is_writable(self) -> bool:
-        return True
-
     def within(self, folder: str) -> "LocalFiles":
         return replace(self, root=folder)
 

@@ -6,7 +6,6 @@ the client when it first needs it, never before a fork.
 
 import contextlib
 import io
-import os
 import re
 import time
 import uuid
@@ -18,9 +17,10 @@ import pyarrow as pa
 from obstore import open_writer
 from obstore.exceptions import AlreadyExistsError, BaseError, GenericError
 
-from keyfold.errors import EnvironmentMismatchError, TableError
+from keyfold.errors import TableError
 from keyfold.lazy import cached_property
 from keyfold.stores import settings
+from keyfold.stores.client_use import PROCESS
 from keyfold.stores.files import Entry, Files, Span, UnsettledError, check_size
 from keyfold.stores.kinds import KINDS, PATIENT, QUICK, StoreKind
 
@@ -36,32 +36,6 @@ _BUFFER = 1 << 20  # bytes for one call of the client, which costs as much as a 
 Answer = TypeVar("Answer")
 
 
-class ClientUse:
-    """This process: whether it has used a client, and whether one that had was forked to it. The
-    threads that all clients share stay with the parent, and calls would wait for ever.
-    """
-
-    has_clients = False
-    is_lost = False
-
-    def forked(self) -> None:
-        """Remember that this process is a child."""
-        self.is_lost = self.has_clients
-
-    def check(self, root: str) -> None:
-        """Raises EnvironmentMismatchError if no client works here."""
-        if self.is_lost:
-            raise EnvironmentMismatchError(
-                f"{root} can't be reached from this process, which was forked from one that has "
-                "used an object store: start processes with 'spawn' (multiprocessing.get_context) "
-                "or 'forkserver'"
-            )
-
-
-PROCESS = ClientUse()
-os.register_at_fork(after_in_child=PROCESS.forked)
-
-
 @dataclass(frozen=True)
 class ObjectFiles(Files):
     """The bucket that `root` begins with; paths are URIs of that bucket."""
@@ -72,10 +46,6 @@ class ObjectFiles(Files):
     @property
     def _kind(self) -> StoreKind:
         return KINDS[self.root.partition("://")[0]]
-
-    @property
-    def is_writable(self) -> bool:
-        return True
 
     @cached_property
     def client(self) -> Any:
@@ -137,7 +107,6 @@ class ObjectFiles(Files):
         return f"{found['e_tag']}-{found['last_modified'].timestamp()}"
 
     def modified(self, path: str) -> int:
-        """The time a file was written, in ns; raises FileNotFoundError if it is missing."""
         return _modified(self._there(path))
 
     def entries(self, path: str) -> list[Entry]:
@@ -236,7 +205,6 @@ class ObjectFiles(Files):
         return self.remove_below(path, lambda found, modified: True)
 
     def remove_below(self, path: str, chosen: Callable[[str, int], bool]) -> bool:
-        """Remove all files below a folder that `chosen` picks by path and time of change."""
         bucket = f"{path.split('://', 1)[0]}://{settings.bucket_of(path)}"
 
         def gone(key: str) -> bool:

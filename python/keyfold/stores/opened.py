@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from keyfold.errors import EnvironmentMismatchError, NotSupportedError, TableError
-from keyfold.stores import settings
+from keyfold.stores import hadoop, settings
 from keyfold.stores.files import Files
 from keyfold.stores.hadoop import HadoopFiles
 from keyfold.stores.kinds import KINDS
@@ -17,8 +17,7 @@ from keyfold.stores.objects import ObjectFiles
 # Stores that are asked before they are used, as their clients look long for a login or a library,
 # each with advice if it does not answer.
 _ASKED_FIRST = {scheme: kind.advice for scheme, kind in KINDS.items() if kind.is_slow_to_fail} | {
-    settings.HADOOP: "are HADOOP_HOME and CLASSPATH set for the driver and the executors, and is "
-    "the name node there?"
+    settings.HADOOP: hadoop.ADVICE
 }
 ANSWER_SECONDS = 20.0  # Google's client tries for minutes
 
@@ -41,7 +40,7 @@ def open_files(location: str, options: Mapping[str, str]) -> tuple[Files, str]:
         return store_of(root, given), root
     raise NotSupportedError(
         f"{root}: stores of {scheme}:// are not supported; expected a local or mounted folder, "
-        f"{', '.join(f'{name}://' for name in KINDS)}, and for reading {settings.HADOOP}://"
+        f"{', '.join(f'{name}://' for name in (*KINDS, settings.HADOOP))}"
     )
 
 

@@ -45,6 +45,7 @@ _HADOOP = {
     "principal": "security.kerberos.login.principal security.principal",
     "keytab": "security.kerberos.login.keytab security.keytab",
 }
+_OF_HADOOP = ("dfs.", "hadoop.", "fs.defaultFS", "fs.viewfs.")  # its client reads them itself
 _NAMES = dict.fromkeys(S3, _S3) | dict.fromkeys(AZURE, _AZURE)
 _NAMES |= {GOOGLE: _GOOGLE, HADOOP: _HADOOP}
 _SECRET = (
@@ -82,6 +83,8 @@ def store_options(location: str, options: Mapping[str, str]) -> dict[str, str]:
         given["endpoint"] = f"https://{given['endpoint']}" if given["endpoint"] else ""
     if "endpoint" in given:
         given["endpoint"] = given["endpoint"].rstrip("/")
+    if place.scheme == HADOOP:
+        given |= {n: v for n, v in options.items() if n.startswith(_OF_HADOOP)}
     return {setting: value for setting, value in given.items() if value}
 
 

@@ -7,10 +7,10 @@ query's one commit, and removed if the query fails.
 
 from keyfold.errors import NotSupportedError, TableExistsError
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
-from keyfold.stores.objects import ObjectFiles
+from keyfold.stores.files import Files
 
 
-def make(files: ObjectFiles, schema: StoredSchema) -> str:
+def make(files: Files, schema: StoredSchema) -> str:
     """Publish the first schema of a table, and remove files that a dropped table left there.
     Returns the schema's stamp. Raises TableExistsError if another job made the table first.
     """
@@ -24,14 +24,14 @@ def make(files: ObjectFiles, schema: StoredSchema) -> str:
     return files.stamp(path)
 
 
-def unmake(files: ObjectFiles, location: str, stamp: str) -> None:
+def unmake(files: Files, location: str, stamp: str) -> None:
     """Remove a table that `make` made, if it is still the same."""
     schemas = Schemas(files, location, location)
     if schemas.latest_id() == 0 and files.stamp(schemas.path(0)) == stamp:
         drop(files, location)
 
 
-def drop(files: ObjectFiles, location: str) -> bool:
+def drop(files: Files, location: str) -> bool:
     """Remove a table, schemas first: without them it is not a table. False if nothing was there."""
     was_table = files.remove_folder(f"{location}/schema")
     return files.remove_folder(location) or was_table
@@ -41,6 +41,6 @@ def refuse_rename(warehouse: str) -> NotSupportedError:
     """The error of a statement that would rename a table or replace it as a whole."""
     return NotSupportedError(
         f"a table below {warehouse} can be neither renamed nor replaced as a whole: an object "
-        "store has no rename; make a new table and INSERT INTO it, or INSERT OVERWRITE this one "
-        "(in Python table.upsert, table.overwrite)"
+        "store has no rename, and of HDFS' keyfold makes no use; make a new table and INSERT INTO "
+        "it, or INSERT OVERWRITE this one (in Python table.upsert, table.overwrite)"
     )

@@ -36,7 +36,6 @@ from keyfold.storage.table import Table
 from keyfold.stores import folders, settings
 from keyfold.stores.files import Files
 from keyfold.stores.local import remove_tree
-from keyfold.stores.objects import ObjectFiles
 from keyfold.stores.opened import open_files
 from keyfold.wire.layout import BRANCH_MARK, STAGING, TableLayout, sql_name
 
@@ -110,17 +109,14 @@ class WarehouseCatalog:
         return self.namespaces.load(namespace)
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        self._check_writable()
         self.namespaces.create(namespace, properties)
 
     def alter_namespace(
         self, namespace: Namespace, changed: Mapping[str, str], unset: Sequence[str]
     ) -> None:
-        self._check_writable()
         self.namespaces.alter(namespace, changed, unset)
 
     def drop_namespace(self, namespace: Namespace, cascade: bool) -> bool:
-        self._check_writable()
         return self.namespaces.drop(namespace, cascade)
 
     # ---- tables ----
@@ -169,19 +165,17 @@ class WarehouseCatalog:
 
     def drop_table(self, namespace: Namespace, name: str) -> bool:
         """Remove a table, even a broken one; False if there is nothing."""
-        self._check_writable()
         self.namespaces.check_table(name)
         if not self.namespaces.owns_folders and self._find(namespace, name) is None:
             return False
         location = self.location(single(namespace), name)
-        if isinstance(self.files, ObjectFiles):
+        if not self.files.is_local:
             return in_place.drop(self.files, location)
         return folders.remove(self.files, location)
 
     def rename_table(
         self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
     ) -> None:
-        self._check_writable()
         if not self.namespaces.owns_folders:
             raise NotSupportedError(
                 f"table {self._shown(namespace[0], name)} is named by its path: move its folder "
@@ -203,7 +197,6 @@ class WarehouseCatalog:
         self, namespace: Namespace, name: str, changes: Sequence[Mapping[str, Any]]
     ) -> Table:
         """Apply all changes or none. Returns the table after them."""
-        self._check_writable()
         found = self._changeable(namespace, name)
         with found.reading_files():
             alter(found.schemas, found.snapshots, changes, self.check_engine, found.live_files)
@@ -237,17 +230,14 @@ class WarehouseCatalog:
         return self._views.load(namespace, name)
 
     def set_view(self, namespace: Namespace, name: str, view: StoredView, mode: str) -> None:
-        self._check_writable()
         self._views.set(namespace, name, view, mode)
 
     def drop_view(self, namespace: Namespace, name: str) -> bool:
-        self._check_writable()
         return self._views.drop(namespace, name)
 
     def rename_view(
         self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
     ) -> None:
-        self._check_writable()
         self._views.rename(namespace, name, to_namespace, to_name)
 
     # ---- staging ----
@@ -257,7 +247,6 @@ class WarehouseCatalog:
         renamed.
         """
         assert mode in MODES, mode
-        self._check_writable()
         self.namespaces.check_table(name)
         database = self.namespaces.require(namespace)
         existing = self._find(namespace, name)
@@ -273,7 +262,7 @@ class WarehouseCatalog:
             schema = redefine(existing.layout, new, self.check_engine)
         else:
             schema = define(named, location, new, self.check_engine)
-        if isinstance(self.files, ObjectFiles):
+        if not self.files.is_local:
             if existing is not None:
                 raise in_place.refuse_rename(self.namespaces.warehouse)
             stamp = in_place.make(self.files, schema)
@@ -289,7 +278,6 @@ class WarehouseCatalog:
         """A place aside for the folder of a new table, for `commit_staged`. Raises TableExistsError
         if the name is taken.
         """
-        self._check_writable()
         self.namespaces.check_table(name)
         database = self.namespaces.require(namespace)
         if self._find(namespace, name) is not None:
@@ -358,19 +346,11 @@ class WarehouseCatalog:
 
     def abort_staged(self, staged: Staged) -> None:
         """Remove the staged table."""
-        if isinstance(self.files, ObjectFiles):
+        if not self.files.is_local:
             in_place.unmake(self.files, staged.location, staged.stamp)
             return
         assert Path(staged.location).name.startswith(STAGING), staged.location
         remove_tree(staged.location)
-
-    def _check_writable(self) -> None:
-        if not self.files.is_writable:
-            raise NotSupportedError(
-                f"catalog {self.name}: {self.namespaces.warehouse} can only be read: its file "
-                "system offers no exclusive creation of files; use a local or mounted warehouse or "
-                "one on an object store"
-            )
 
 
 def check_settings(catalog: str, options: Mapping[str, str], *, is_rest: bool) -> None:

@@ -122,14 +122,12 @@ def expire(table: Table, older_than: int | None = None) -> list[str]:
 
 
 def check_own(table: Table) -> None:
-    """Raises NotSupportedError if a server keeps the table's history, or its store is only read."""
+    """Raises NotSupportedError if a server keeps the table's history."""
     if table.publisher is not None:
         raise NotSupportedError(
             f"table {table.layout.name} is in a REST catalog, whose server keeps its history: make "
             "tags and branches, and roll it back, with another client of that catalog"
         )
-    if not table.files.is_writable:
-        raise table.files.refused(f"{table.layout.home}/tag")
 
 
 def is_held(table: Table, snapshot_id: int, name: str = "") -> bool:

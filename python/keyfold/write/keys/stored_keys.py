@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.errors import NotSupportedError, SnapshotExpiredError, TableError
+from keyfold.errors import SnapshotExpiredError, TableError
 from keyfold.ids.filling import MOST_KEYS, numbers
 from keyfold.ids.ranges import Ranges
 from keyfold.kernels.buffers import Rows
@@ -27,7 +27,7 @@ from keyfold.kernels.keys.membership import find
 from keyfold.lookup.places import LookupPlan
 from keyfold.lookup.plan import plan_lookup
 from keyfold.lookup.rows_of_keys import look_up
-from keyfold.options.ids import OPTION, id_column
+from keyfold.options.ids import id_column
 from keyfold.read.keyset import KeySet
 from keyfold.read.parquet import Wanted, read_file
 from keyfold.storage.metadata.entries import LiveFile, added, by_place
@@ -80,12 +80,6 @@ def _check_nullable(table: Table) -> None:
 def _begin(table: Table) -> None:
     """Begin the numbers of a table, above those that are stored, as another engine has them."""
     ranges = Ranges.of(table.layout, table.options)
-    if not table.files.is_writable:
-        raise NotSupportedError(
-            f"table {table.layout.name}, option {OPTION}: ids of column {ranges.column} need a "
-            f"store that creates a file exclusively, so that no number is given twice; the one of "
-            f"{table.layout.location} does not: use a local or mounted warehouse or an object store"
-        )
     if not ranges.has_begun:
         ranges.begin(_greatest(table, ranges.column))
 
