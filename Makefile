@@ -26,7 +26,8 @@ help:  ## print this list
 
 setup: .venv/.warm jar  ## Debian packages, .venv, the jar, the package, its kernels
 
-environments: setup build/readers/.installed build/spark/.installed build/spark.jsa  ## all that tests need
+environments:  ## all that tests need, two parts at a time
+	@$(MAKE) --no-print-directory -j 2 setup build/readers/.installed build/azurite/.installed build/spark/.installed build/spark.jsa
 
 demo: setup  ## fold three months of real flights and check every answer with plain Spark
 	$(BIN)/python -m integration.demo --months 3
@@ -34,7 +35,7 @@ demo: setup  ## fold three months of real flights and check every answer with pl
 demo-year: setup  ## the same with the whole year, and its picture: build/demo.png
 	$(BIN)/python -m integration.demo --chart build/demo.png
 
-test: test-python test-spark test-newest  ## all tests: without a JVM, with Spark, a part with the newest Spark
+test: environments test-python test-spark test-newest  ## all tests: without a JVM, with Spark, a part with the newest Spark
 
 test-python: setup build/readers/.installed build/azurite/.installed  ## the tests without a JVM
 	$(BIN)/python -m pytest -n 4 $(IN_ORDER) tests
@@ -45,7 +46,7 @@ test-spark: setup build/readers/.installed build/azurite/.installed build/spark.
 test-newest: setup build/spark/.installed  ## a part of the tests with the Spark of requirements-spark.lock
 	build/spark/bin/python -m pytest -n 2 $(IN_ORDER) $(ON_NEWEST)
 
-lint: setup build/spark/.installed  ## ruff, mypy --strict, scalac warnings, imports, the jar's links with both Sparks
+lint: environments  ## ruff, mypy --strict, scalac warnings, imports, the jar's links with both Sparks
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict python/keyfold
