@@ -19,7 +19,7 @@ MISSPELT = [
     ("partitionOverwriteMod", "did you mean partitionOverwriteMode?"),
     ("num-level", "did you mean num-levels?"),
     ("foo", "is unknown"),
-    ("mergeSchema", "INSERT WITH SCHEMA EVOLUTION"),
+    ("mergeSchema", "expected true or false"),
     ("branch", "t$branch_NAME"),
     ("overwriteSchema", "createOrReplace"),
 ]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import keyfold
@@ -91,7 +91,7 @@ def test_columns_that_a_table_lacks(
         lambda: spark.sql(f"INSERT INTO {name} SELECT 1, 2, 3 AS more"),
         lambda: spark.sql(f"INSERT OVERWRITE {name} SELECT * FROM (SELECT 1, 2, 3 AS more)"),
         lambda: frame.writeTo(name).append(),
-        lambda: frame.writeTo(name).option("mergeSchema", "true").append(),
+        lambda: frame.writeTo(name).option("mergeSchema", "false").append(),
         lambda: frame.writeTo(name).overwritePartitions(),
         lambda: frame.write.mode("append").saveAsTable(name),
         lambda: frame.write.insertInto(name),
@@ -99,11 +99,42 @@ def test_columns_that_a_table_lacks(
         lambda: drained(stream, name, tmp_path / "checkpoint"),
         lambda: drained(stream, path, tmp_path / "of_path"),
     ]
-    words = "has no column more, only k, v: .* WITH SCHEMA EVOLUTION"
+    words = "has no column more, only k, v: .*(mergeSchema|WITH SCHEMA EVOLUTION)"
     for write in writes:
         with pytest.raises(Exception, match=words):
             write()
     assert rows(spark, name) == []
+
+
+def test_writers_that_add_columns(
+    spark: SparkSession, fresh_name: FreshName, warehouse: Path
+) -> None:
+    """The option of a writer does as WITH SCHEMA EVOLUTION does: columns, fields and types."""
+    name = fresh_name()
+    spark.sql(f"CREATE TABLE {name} ({NESTED}, PRIMARY KEY (k) NOT ENFORCED)")
+    path = f"{warehouse}/it.db/{name.split('.')[2]}"
+    spark.sql(f"INSERT INTO {name} (k, s) VALUES (0, named_struct('a', 1, 'b', 'x'))")
+    how = {"mergeSchema": "true"}
+
+    def frame(key: int, *columns: str) -> DataFrame:
+        return spark.sql(f"SELECT {', '.join([f'{key} AS k', *columns])}")
+
+    wide = "named_struct('a', 1L << 40, 'b', 'y', 'c', 5) AS s"
+    frame(1, wide, "2 AS one").writeTo(name).options(**how).append()
+    frame(2, "3 AS two").write.options(**how).mode("append").saveAsTable(name)
+    frame(3, "4 AS three").write.format("keyfold").options(**how).mode("append").save(path)
+    frame(4, "NULL", "NULL", "NULL", "1", "2", "3", "5 AS four").write.options(**how).insertInto(
+        name
+    )
+    spark.sql(f"INSERT INTO {name} WITH ('mergeSchema' = 'true') BY NAME SELECT 5 AS k, 6 AS five")
+    frame(1, "7 AS six").writeTo(name).options(**how).append()
+    found = {row["k"]: row.asDict(recursive=True) for row in spark.table(name).collect()}
+    assert list(found[0]) == [*"kslm", "one", "two", "three", "four", "five", "six"]
+    assert found[0]["s"] == {"a": 1, "b": "x", "c": None}
+    assert {k: row["three"] for k, row in found.items() if row["three"]} == {3: 4, 4: 3}
+    assert (found[2]["two"], found[4]["four"], found[5]["five"], found[1]["six"]) == (3, 5, 6, 7)
+    with pytest.raises(keyfold.TableError, match=r"mergeSchema .* true or false, found 'x'"):
+        frame(1, "1 AS v").writeTo(name).option("mergeSchema", "x").append()
 
 
 def test_columns_behind_those_of_a_partition(spark: SparkSession, fresh_name: FreshName) -> None:
@@ -171,7 +202,8 @@ def test_nested_fields_go_by_name(
             assert 2 in (row["s"].get("c"), row["l"][0].get("c"))
         else:
             folder = tmp_path / name
-            with pytest.raises(AnalysisException, match="INCOMPATIBLE_DATA_FOR_TABLE"):
+            refusal = StreamingQueryException if how == "stream" else AnalysisException
+            with pytest.raises(refusal, match="INCOMPATIBLE_DATA_FOR_TABLE"):
                 write(spark, bad, name, how, folder)
             assert rows(spark, name) == []
 

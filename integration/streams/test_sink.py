@@ -98,6 +98,51 @@ def test_refused_columns(spark: SparkSession, tmp_path: Path, fresh_name: Fresh)
     assert rows(spark, name) == []
 
 
+def test_a_stream_that_adds_columns(
+    spark: SparkSession, tmp_path: Path, fresh_name: Fresh, warehouse: Path
+) -> None:
+    """Restarts with wider sources: each adds what it has, of any depth, and no row is twice; a
+    stream without the option is refused, and changes nothing. By path, and in `foreachBatch`, too.
+    """
+    name = made(
+        spark,
+        fresh_name(),
+        "n INT, s STRUCT<a: INT>",
+        merge_engine="aggregation",
+        fields__n__aggregate_function="sum",
+    )
+    path = str(warehouse / "it.db" / name.split(".")[2])
+    source, checkpoint = Source(spark, tmp_path / "in", "k BIGINT, n INT"), tmp_path / "checkpoint"
+    source.add({"k": 1, "n": 1})
+    drained(source.stream(), name, checkpoint, mergeSchema="true")
+    source.schema = "k BIGINT, N BIGINT, s STRUCT<a: BIGINT, b: STRING>, more STRING"
+    source.add({"k": 1, "N": 2, "s": {"a": 1 << 40, "b": "x"}, "more": "one"})
+    source.add({"k": 2, "N": 1 << 40, "more": "two"})
+    with pytest.raises(Exception, match=r"has no column more, only k, n, s: .*mergeSchema"):
+        drained(source.stream(), name, checkpoint)
+    assert spark.table(name).columns == ["k", "n", "s"]
+    drained(source.stream(), name, checkpoint, mergeSchema="true")
+    expected = [(1, 3, (1 << 40, "x"), "one"), (2, 1 << 40, None, "two")]
+    assert rows(spark, name) == expected
+    assert spark.table(name).schema["n"].dataType.simpleString() == "bigint"
+    source.schema += ", last INT"
+    source.add({"k": 2, "N": 1, "last": 9})
+    drained(source.stream(), path, checkpoint, mergeSchema="true")
+    kept = [(1, 3, (1 << 40, "x"), "one", None), (2, (1 << 40) + 1, None, "two", 9)]
+    assert rows(spark, name) == kept
+
+    def insert(batch: DataFrame, _: int) -> None:
+        batch.writeTo(name).option("mergeSchema", "true").append()
+
+    source.schema = "k BIGINT, each INT"
+    source.add({"k": 3, "each": 1})
+    writer = source.stream().where("each IS NOT NULL").writeStream.foreachBatch(insert)
+    writer = writer.option("checkpointLocation", str(tmp_path / "each"))
+    query = writer.trigger(availableNow=True).start()
+    assert query.awaitTermination(processes.PATIENCE)
+    assert rows(spark, name)[2] == (3, None, None, None, None, 1)
+
+
 def test_row_kinds_and_overwriting_rows(
     spark: SparkSession, tmp_path: Path, fresh_name: Fresh
 ) -> None:

@@ -74,7 +74,7 @@ ACCEPT_LOST = "accept-lost-epochs"
 WRITE = Call(
     "writing",
     (TARGET_COLUMNS, MERGE_MODE, TRANSACTION_APP, TRANSACTION_VERSION, ACCEPT_LOST),
-    ("partitionOverwriteMode", "checkpointLocation", "queryName"),
+    ("partitionOverwriteMode", "checkpointLocation", "queryName", "mergeSchema"),
 )
 
 # The place of a table and the collation of its text, which Spark also passes as options.
@@ -82,7 +82,7 @@ _ELSEWHERE = ("path", "collation")
 _INTERNAL = "__"
 # Options of other systems: the value that asks for nothing, and what there is for all others.
 _REFUSED = {
-    "mergeschema": ("false", "INSERT WITH SCHEMA EVOLUTION or ALTER TABLE adds columns"),
+    "mergeschema": ("false", "it is an option of writers, by which a table gets new columns"),
     "overwriteschema": ("false", "writeTo(…).createOrReplace() makes the table anew"),
     "branch": ("main", "a branch is a table by its name, t$branch_NAME"),
     "read.changelog": ("false", "changes with their row kinds are the table t$audit_log"),

@@ -4,9 +4,19 @@ import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.keyfold.Refusal
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: refuses columns that a table lacks, and says how it gets them, which Spark's own error does not. */
 object ExtraColumns {
+  private val MergeSchema = "mergeSchema"
+
+  /** Whether the writer's option says that the table gets what it lacks: columns, fields, wider types. */
+  def areAdded(table: String, options: CaseInsensitiveStringMap): Boolean = {
+    val text = options.getOrDefault(MergeSchema, "false")
+    text.toBooleanOption.getOrElse(
+      throw Refusal(s"option $MergeSchema of a write to table $table: expected true or false, found '$text'"))
+  }
+
   /** The names among these that the table lacks. */
   def of(table: KeyfoldTable, names: Seq[String]): Seq[String] = {
     val same = SQLConf.get.resolver
@@ -24,8 +34,7 @@ object ExtraColumns {
 
   /** Checks what a DataFrame or a stream writes. */
   def check(table: KeyfoldTable, names: Seq[String], isByName: Boolean): Unit = refuse(table, extra(table, names, isByName),
-    "frames and streams add none, the option mergeSchema included; INSERT WITH SCHEMA EVOLUTION INTO … BY NAME SELECT * "
-      + "FROM a temporary view of the rows does, in foreachBatch too")
+    s"option(\"$MergeSchema\", \"true\") of the writer does so by itself, as INSERT WITH SCHEMA EVOLUTION")
 
   private def extra(table: KeyfoldTable, names: Seq[String], isByName: Boolean, constants: Int = 0): Seq[String] =
     if (isByName) of(table, names) else names.drop(table.columns().length - constants)

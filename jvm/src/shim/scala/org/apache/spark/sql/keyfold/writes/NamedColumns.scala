@@ -1,5 +1,7 @@
 package org.apache.spark.sql.keyfold.writes
 
+import scala.jdk.CollectionConverters._
+
 import keyfold.spark.table.KeyfoldTable
 import keyfold.spark.write.TargetColumns
 import org.apache.spark.sql.SparkSession
@@ -8,6 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy
 import org.apache.spark.sql.keyfold.{Fields, Ours}
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: notes which columns an INSERT names, as an option of its relation,
   * before Spark fills the others with DEFAULT and NULL. Among the resolution rules, which come after the
@@ -18,9 +21,11 @@ object ColumnsOfInsert extends Rule[LogicalPlan] {
     case insert: InsertIntoStatement if !insert.byName || insert.query.resolved => insert.table match {
         case Ours.Relation(relation, table) if !TargetColumns.isMarked(relation.options) =>
           val names = named(insert)
-          if (insert.query.resolved) ExtraColumns.check(insert, table)
-          names.map(known(insert, table, _)).foreach(TargetColumns.check(table, _, relation.options, insert.overwrite))
-          insert.copy(table = relation.copy(options = TargetColumns.added(relation.options, TargetColumns.mark(names))))
+          val evolves = insert.withSchemaEvolution || ExtraColumns.areAdded(table.name(), relation.options)
+          val asked = insert.copy(withSchemaEvolution = evolves)
+          if (insert.query.resolved) ExtraColumns.check(asked, table)
+          names.map(known(asked, table, _)).foreach(TargetColumns.check(table, _, relation.options, insert.overwrite))
+          asked.copy(table = relation.copy(options = TargetColumns.added(relation.options, TargetColumns.mark(names))))
         case Ours.Relation(_, table) if insert.query.resolved =>
           ExtraColumns.check(insert, table)
           insert
@@ -51,8 +56,10 @@ final case class ColumnsOfFrame(session: SparkSession) extends Rule[LogicalPlan]
   private def noted(write: V2WriteCommand, options: Map[String, String]): LogicalPlan =
     if (options.contains(TargetColumns.Mark) || !isOurs(write.table)) write
     else {
-      val marked = mark(write)
-      agreed(Fields.replaced(write, "writeOptions" -> (options + marked)), marked)
+      val adds = write.withSchemaEvolution ||
+        ExtraColumns.areAdded(write.table.name, new CaseInsensitiveStringMap(options.asJava))
+      val marked = mark(write, adds)
+      agreed(Fields.replaced(write, "writeOptions" -> (options + marked), "withSchemaEvolution" -> adds), marked)
     }
 
   /** Spark 4.3 gives the options of a write to its relation too, and asks that both have the same or one has none. */
@@ -65,11 +72,11 @@ final case class ColumnsOfFrame(session: SparkSession) extends Rule[LogicalPlan]
   }
 
   /** The frame comes as it was written, so its names may be known only after an analysis of its own. */
-  private def mark(write: V2WriteCommand): (String, String) = {
+  private def mark(write: V2WriteCommand, adds: Boolean): (String, String) = {
     val query =
       if (write.query.resolved) write.query else session.sessionState.executePlan(write.query).analyzed
     val names = query.output.map(_.name)
-    if (!write.withSchemaEvolution) Ours.unapply(found(write)).foreach(ExtraColumns.check(_, names, write.isByName))
+    if (!adds) Ours.unapply(found(write)).foreach(ExtraColumns.check(_, names, write.isByName))
     TargetColumns.mark(Option.when(write.isByName)(names))
   }
 
