@@ -84,7 +84,7 @@ def drawn(folder: Path, seed: int, jobs: int = 4, most: int = 3000, **how: Any) 
     source = random.Random(seed)
     found = Marked(folder, **how)
     for number in range(jobs):
-        keys = source.sample(range(most), source.randrange(1, most))
+        keys = source.sample(range(most), source.randrange(2 * most // 3, most))
         rows = [{"k": k, "v": number * most + k, "t": f"{number}/{source.random()}"} for k in keys]
         found.add(rows, LEVELS - number)
         for key in source.sample(sorted(found.rows), len(found.rows) // 10):

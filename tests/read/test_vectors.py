@@ -37,7 +37,7 @@ def in_order(rows: list[Row]) -> list[Row]:
 def test_scans_and_look_ups_leave_marked_rows_out(
     tmp_path: Path, bits: int, number: int, seed: int
 ) -> None:
-    found = drawn(tmp_path, seed + number, bits=bits)
+    found = drawn(tmp_path, seed + number, most=4000, bits=bits)
     rows, source = found.expected, random.Random(seed + number)
     assert in_order(harness.rows(found.table)) == rows
     assert in_order(harness.rows(found.table, ["k"])) == [{"k": row["k"]} for row in rows]
