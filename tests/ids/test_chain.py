@@ -63,6 +63,10 @@ def test_the_last_number(tmp_path: Path) -> None:
     with pytest.raises(TableError, match=r"Reached maximum value of sequence 'id' \(2147483647\)"):
         own.take(UNPARTITIONED, 0, 2)
     assert numbers(own.take(UNPARTITIONED, 0, 1)) == [2**31 - 1]
+    (tmp_path / "alone").mkdir()
+    alone = ranges(tmp_path / "alone", kind="INT")
+    alone.begin(2**31 - 2)
+    assert numbers(alone.take(UNPARTITIONED, 0, 1)) == [2**31 - 1]
 
 
 def test_a_state_that_comes_late_does_not_count(tmp_path: Path) -> None:
