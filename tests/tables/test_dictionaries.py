@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -243,3 +244,19 @@ def test_dictionaries_that_can_not_be_written(catalog: Catalog) -> None:
     plain.upsert([{"k": 1, "l": 1}])
     with pytest.raises(TableError, match="expected keys with the columns k, l, found l"):
         plain.get_many([{"k": 1, "l": 1}, {"l": 1}])
+
+
+@pytest.mark.parametrize("engine", ["partial-update", "aggregation"])
+def test_a_default_that_came_after_a_row_stays_with_it(tmp_path: Path, engine: str) -> None:
+    """A row that was written before a column has its DEFAULT, though it named other columns."""
+    options = {"merge-engine": engine, "write-only": "true"}
+    table = keyfold.connect(tmp_path).create_table(
+        "t", {"k": "INT", "a": "INT", "b": "INT"}, ["k"], options=options
+    )
+    table.upsert([{"k": 1, "a": 1}], merge_mode="overwrite")
+    table.alter(add={"c": "INT DEFAULT 5"})
+    table.upsert([{"k": 1, "b": 7}], merge_mode="overwrite")
+    wanted = [{"k": 1, "a": 1, "b": 7, "c": 5}]
+    assert table.scan().to_pylist() == wanted
+    table.compact("full")
+    assert table.scan().to_pylist() == wanted
