@@ -2,6 +2,7 @@
 few find, and need no manifest of other partitions.
 """
 
+import json
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -89,3 +90,19 @@ def test_other_partitions_are_not_read(tmp_path: Path, monkeypatch: pytest.Monke
         fresh.get({"p": "b", "q": 1, "k": 1})
     with pytest.raises(CorruptDataError, match=of_b.name):
         fresh.prefix({"k": 1})
+
+
+@pytest.mark.parametrize("many", [0, of_table.MANY_FILES])
+def test_keys_across_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+    """A key of another engine's table that does not name the partition is looked for in all."""
+    table = made(tmp_path, bucket="1")
+    table.upsert([{"p": "a", "q": 1, "k": 1, "v": 1}, {"p": "b", "q": 1, "k": 2, "v": 2}])
+    schema = next(tmp_path.rglob("schema-0"))
+    said = json.loads(schema.read_text())
+    said["primaryKeys"], said["options"]["bucket"] = ["k"], "-1"
+    schema.write_text(json.dumps(said))
+    damaged.forget()
+    monkeypatch.setattr(of_table, "MANY_FILES", many)
+    found = keyfold.connect(tmp_path).table("t")
+    assert found.get({"k": 2}) == {"p": "b", "q": 1, "k": 2, "v": 2}
+    assert found.get_many([{"k": 2}, {"k": 3}, {"k": 1}])["v"].to_pylist() == [2, None, 1]

@@ -69,8 +69,13 @@ class TableLookups:
 
     @cached_property
     def _is_by_partition(self) -> bool:
-        """Whether plans are of partitions. NaN is not found among values."""
-        keys = map(self.layout.column, self.layout.partition_keys)
+        """Whether plans are of partitions. NaN is not found among values, and a key that is one
+        across partitions names none.
+        """
+        layout = self.layout
+        if not {*layout.partition_keys} <= {*layout.primary_key}:
+            return False
+        keys = map(layout.column, layout.partition_keys)
         kinds = {key.type.name for key in keys if isinstance(key.type, Atomic)}
         return bool(kinds) and not kinds & FLOATING and _files_of(self._table) > MANY_FILES
 

@@ -64,7 +64,7 @@ def look_up(
     reading = of_bucket or partial(stored, plan)
     jobs = [partial(_job, plan, reading, asked, *one) for one in by_bucket(plan, asked)]
     for rows, at, more in spread(jobs):
-        found[rows] = np.where(at < 0, -1, at + count)
+        found[rows] = np.where(at < 0, found[rows], at + count)  # a key may be in any of several
         batches += more
         count += sum(batch.num_rows for batch in more)
     return pa.array(found >= 0), taken(plan, batches, found)
@@ -129,6 +129,10 @@ def by_bucket(plan: LookupPlan, keys: pa.RecordBatch) -> Iterator[tuple[BucketOf
     layout = plan.scan.layout
     rows = np.flatnonzero(may_be_keys(layout, keys))
     if not len(rows):
+        return
+    if not {*layout.partition_keys} <= {*keys.schema.names}:  # the key is one across partitions
+        for places in plan.by_partition.values():
+            yield from _in_partition(plan, places, keys, rows)
         return
     for of_partition in _by_partition(layout, keys, rows):
         values = _partition_at(layout, keys, int(of_partition[0]))
