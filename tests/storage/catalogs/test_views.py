@@ -60,10 +60,27 @@ def test_a_view_is_stored_as_it_was_made(tmp_path: Path) -> None:
 def test_a_view_of_another_engine_counts_its_columns_by_place() -> None:
     plain = {key: text for key, text in to_json(view()).items() if key != "comment"}
     found = from_json("c.s.v", "c", "s", plain | {"options": {"team": "red"}, "dialects": {}})
-    assert found.query == "SELECT * FROM (SELECT 1 AS number, 'a' AS word) AS `v`(`number`, `word`)"
+    by_place = "SELECT * FROM (\n{}\n) AS `v`(`number`, `word`)"
+    assert found.query == by_place.format("SELECT 1 AS number, 'a' AS word")
+    said = plain | {"options": {}, "dialects": {"spark": "SELECT 1, 2 -- two columns\n;\n"}}
+    of_lines = from_json("c.s.v", "c", "s", said)
+    assert of_lines.query == by_place.format("SELECT 1, 2 -- two columns\n")
     assert (found.current_catalog, found.current_namespace) == ("c", ("s",))
     assert found.query_columns == ("number", "word")
     assert found.properties == {"team": "red"}
+
+
+def test_a_namespace_is_no_path(tmp_path: Path) -> None:
+    """Views of other warehouses are not reached by the name of a namespace."""
+    catalog(tmp_path / "two").set_view(HOME, "v", view(), "create")
+    ours, beside = catalog(tmp_path / "one"), ["../two/default"]
+    ours.set_view(HOME, "own", view(), "create")
+    assert not ours.drop_view(beside, "v")
+    with pytest.raises(NoSuchTableError, match="does not exist"):
+        ours.load_view(beside, "v")
+    with pytest.raises(NoSuchTableError, match="does not exist"):
+        ours.rename_view(beside, "v", HOME, "v")
+    assert catalog(tmp_path / "two").load_view(HOME, "v") == view()
 
 
 def test_replacing_and_dropping(tmp_path: Path) -> None:
@@ -155,6 +172,7 @@ def test_a_namespace_with_views_is_not_empty(tmp_path: Path) -> None:
     assert ours.list_views(["shop"]) == []
     ours.set_view(["shop"], "v", view(), "create")
     ours.drop_view(["shop"], "v")
+    (tmp_path / "shop.db/.views/.tmp-left").write_text("by a job that was killed")
     assert ours.drop_namespace(["shop"], cascade=False)
 
 

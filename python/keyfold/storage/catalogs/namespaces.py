@@ -22,12 +22,17 @@ from keyfold.stores.files import Files
 SUFFIX = ".db"
 DEFAULT = "default"
 _PROPERTIES = ".namespace.json"
-_VIEWS = ".views"
+_VIEWS, VIEW_FILE = ".views", ".json"  # beside them may be what a killed job left
 _LONGEST = 200
 _FOLDER_LONGEST = 255  # bytes of a folder's name: longer ones can't be asked for
 _FORBIDDEN = frozenset('/\\$.:*?"<>|\0')
 
 Namespace = Sequence[str]
+
+
+def is_plain(name: str) -> bool:
+    """Whether a namespace of that name can be a folder of the warehouse."""
+    return bool(name) and not _FORBIDDEN & set(name)
 
 
 def check_name(what: str, name: str) -> None:
@@ -98,8 +103,7 @@ class Namespaces:
 
     def exists(self, name: str) -> bool:
         """Whether a namespace of that name exists."""
-        is_plain = not _FORBIDDEN & set(name) and bool(name)
-        return name == DEFAULT or (is_plain and self.files.is_folder(self.path(name)))
+        return name == DEFAULT or (is_plain(name) and self.files.is_folder(self.path(name)))
 
     def require(self, namespace: Namespace) -> str:
         """The name of a namespace. Raises NoSuchNamespaceError if it does not exist."""
@@ -157,9 +161,8 @@ class Namespaces:
         name = single(namespace)
         if not self.exists(name):
             return False
-        is_empty = not (
-            self.files.folders(self.path(name)) or self.files.names(self.views_path(name))
-        )
+        views = (one for one in self.files.names(self.views_path(name)) if one.endswith(VIEW_FILE))
+        is_empty = not self.files.folders(self.path(name)) and next(views, None) is None
         if not is_empty and not cascade:
             raise NamespaceNotEmptyError(
                 f"namespace {name} is not empty; DROP … CASCADE (in Python cascade=True) drops all"

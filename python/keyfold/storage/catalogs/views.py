@@ -131,7 +131,8 @@ def from_json(name: str, catalog: str, namespace: str, found: Mapping[str, Any])
     comment = found.get("comment")
     if "query-columns" not in own:
         named = ", ".join(quoted(column.name) for column in columns)
-        by_place = f"SELECT * FROM ({query}) AS {quoted('v')}({named})"
+        # On lines of its own, as it may end with a comment.
+        by_place = f"SELECT * FROM (\n{query.rstrip().rstrip(';')}\n) AS {quoted('v')}({named})"
         own_names = tuple(column.name for column in columns)
         return StoredView(
             name, by_place, columns, comment, properties, catalog, (namespace,), {}, None, own_names

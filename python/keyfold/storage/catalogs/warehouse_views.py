@@ -9,7 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from keyfold.errors import CorruptDataError
-from keyfold.storage.catalogs.namespaces import Namespace, Namespaces, check_name
+from keyfold.storage.catalogs.namespaces import (  # fmt: skip
+    VIEW_FILE,
+    Namespace,
+    Namespaces,
+    check_name,
+    is_plain,
+)
 from keyfold.storage.catalogs.views import (
     CREATE,
     REPLACE,
@@ -24,8 +30,6 @@ from keyfold.storage.metadata.documents import document, text_of
 from keyfold.stores.files import Files
 from keyfold.wire.layout import sql_name
 
-_FILE = ".json"
-
 
 @dataclass(frozen=True)
 class WarehouseViews:
@@ -37,7 +41,7 @@ class WarehouseViews:
     is_table: Callable[[Namespace, str], bool]
 
     def _path(self, namespace: str, name: str) -> str:
-        return f"{self.namespaces.views_path(namespace)}/{name}{_FILE}"
+        return f"{self.namespaces.views_path(namespace)}/{name}{VIEW_FILE}"
 
     def _shown(self, namespace: Namespace, name: str) -> str:
         return sql_name(self.catalog, *namespace, name)
@@ -46,14 +50,16 @@ class WarehouseViews:
         """Their names in a namespace, sorted."""
         database = self.namespaces.require(namespace)
         found = self.files.names(self.namespaces.views_path(database))
-        names = sorted(name.removesuffix(_FILE) for name in found if name.endswith(_FILE))
+        names = sorted(name.removesuffix(VIEW_FILE) for name in found if name.endswith(VIEW_FILE))
         folders = {*self.files.folders(self.namespaces.path(database))} if names else set()
         hidden = {n for n in names if n in folders and self.is_table(namespace, n)}
         return [name for name in names if may_be(name) and name not in hidden]
 
     def has(self, namespace: Namespace, name: str) -> bool:
         """Whether a file of that view is there."""
-        is_possible = self.namespaces.owns_folders and len(namespace) == 1 and may_be(name)
+        if not self.namespaces.owns_folders or len(namespace) != 1:
+            return False
+        is_possible = is_plain(namespace[0]) and may_be(name)  # else a path out of the warehouse
         return is_possible and self.files.exists(self._path(namespace[0], name))
 
     def load(self, namespace: Namespace, name: str) -> StoredView:
