@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from typing import Any, Generic, Literal, Protocol, TypeVar, overload
+
+from keyfold.lazy import cached_property
 
 T = TypeVar("T")
 Changes = Literal["in a call", "by ALTER", "while empty", "never"]
