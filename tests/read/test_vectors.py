@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import keyfold
-from keyfold.errors import CorruptDataError, NotSupportedError
+from keyfold.errors import CorruptDataError, NotSupportedError, TableError
+from keyfold.questions.partitions import partitions
 from keyfold.read.folds.summary import summarized
 from keyfold.read.reader import read
 from keyfold.read.request import ReadRequest
@@ -141,6 +142,9 @@ def test_the_option_may_be_off_again(tmp_path: Path, seed: int) -> None:
     assert in_order(harness.rows(found.table)) == found.expected
     with pytest.raises(NotSupportedError, match=r"though its option .* is false"):
         tables.reload(found.table).check_rewritable()
+    table = keyfold.connect(str(tmp_path)).table("t")
+    table.overwrite(table.scan().to_arrow())  # no file that has marks is left
+    tables.reload(found.table).check_rewritable()
 
 
 def test_a_connection_that_keeps_row_groups_sees_new_marks(tmp_path: Path) -> None:
@@ -204,6 +208,29 @@ def test_files_travel_with_their_vectors(tmp_path: Path, seed: int) -> None:
         sent = DataFile.from_json(file.to_json())
         assert (sent.name, sent.vector) == (file.name, file.vector)
     assert [Split.from_json(split.to_json()).files for split in splits]
+
+
+def test_a_partition_without_rows_is_none(tmp_path: Path) -> None:
+    table = keyfold.connect(str(tmp_path)).create_table(
+        "t", {"p": "STRING", "k": "INT"}, ["p", "k"], ["p"], {"bucket": "1", "write-only": "true"}
+    )
+    table.upsert([{"p": "a", "k": 1}, {"p": "b", "k": 1}, {"p": "b", "k": 2}])
+    table.compact("full")
+    table.upsert([{"p": "c", "k": 1}])  # no compaction has seen it
+    inner = table._load()
+    files = {file.partition[0]: file for file in inner.live_files()}
+    marked.enable(inner)
+    marked.mark(tables.reload(inner), list(files.values()), {files["b"].name: {0, 1}})
+    found = keyfold.connect(str(tmp_path)).table("t")
+    assert [row["p"] for row in found.scan().to_pylist()] == ["a"]
+    assert partitions(found._load(), lambda _: True).column("p").to_pylist() == ["a"]
+
+
+def test_an_option_that_is_no_truth_value_is_named(tmp_path: Path, seed: int) -> None:
+    found = drawn(tmp_path, seed, jobs=1, most=30)
+    marked.enable(found.table, "yes")
+    with pytest.raises(TableError, match=r"option deletion-vectors\.enabled of table .*yes"):
+        keyfold.connect(str(tmp_path)).table("t").scan().to_arrow()
 
 
 def test_partitions_count_deleted_rows(tmp_path: Path, seed: int) -> None:

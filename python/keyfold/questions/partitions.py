@@ -15,7 +15,9 @@ from keyfold.files.sections import sections_of_runs
 from keyfold.predicates.prune import on_partitions
 from keyfold.questions.metadata import send_rows
 from keyfold.questions.serve import Questions
+from keyfold.read.plan_head import PlanHead
 from keyfold.read.reader import read
+from keyfold.read.request import ReadRequest
 from keyfold.storage.metadata.entries import LiveFile, by_place, split_of
 from keyfold.storage.table import Table, open_handle
 from keyfold.types.literals import arrow_array
@@ -45,8 +47,10 @@ def read_partitions(channel: Channel, question: Frame) -> None:
 def partitions(table: Table, takes: Callable[[tuple[Any, ...]], bool]) -> pa.RecordBatch:
     """One row for each partition with rows that `takes` accepts."""
     stored: dict[tuple[Any, ...], list[LiveFile]] = {}
+    least_level = PlanHead.of(table, ReadRequest(table.layout.key)).least_level
     for file in table.live_files(partition_filter=takes):
-        stored.setdefault(file.partition, []).append(file)
+        if file.level >= least_level:
+            stored.setdefault(file.partition, []).append(file)
     found = {values: files for values, files in stored.items() if has_rows(table, files)}
     columns = [table.layout.column(name) for name in table.layout.partition_keys]
     arrays = [
@@ -64,10 +68,11 @@ def partitions(table: Table, takes: Callable[[tuple[Any, ...]], bool]) -> pa.Rec
 
 def has_rows(table: Table, files: Sequence[LiveFile]) -> bool:
     """Whether a partition of these files shows a row. The numbers of their records tell if some
-    file has rows of more keys than all deletes have; else the files are read up to the first row.
+    file has rows of more keys than all deletes have, and nothing marks rows; else the files are
+    read up to the first row.
     """
     deletes = [file.delete_rows for file in files]
-    if None not in deletes:
+    if None not in deletes and not any(file.vector for file in files):
         total = sum(file.delete_rows or 0 for file in files)
         if max(file.rows - (file.delete_rows or 0) for file in files) > total:
             return True

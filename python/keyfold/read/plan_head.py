@@ -11,7 +11,7 @@ from keyfold.merge.plan import check_mergeable
 from keyfold.options.calls import OF_READS
 from keyfold.options.declared import VECTORS, TableOptions
 from keyfold.options.parsing import parse
-from keyfold.options.values import boolean
+from keyfold.options.values import boolean, given
 from keyfold.predicates.condition import undecided
 from keyfold.predicates.prune import Pruning, pruning
 from keyfold.read.request import ReadRequest
@@ -39,15 +39,19 @@ class PlanHead:
         """The head of the plan of a request."""
         layout = table.layout
         assert undecided(layout, request.enforced) is None, "a condition that Spark checks no more"
-        given = {name: text for name, text in request.options.items() if name in OF_READS}
-        settings = parse(replace(layout, options={**layout.options, **given}))
+        asked = {name: text for name, text in request.options.items() if name in OF_READS}
+        settings = parse(replace(layout, options={**layout.options, **asked}))
         return PlanHead(table, request, settings, pruning(layout, settings, request.filters))
 
     @property
     def has_vectors(self) -> bool:
         """Whether compactions mark the rows that newer ones replace, so that none needs a merge."""
         layout = self.table.layout
-        return bool(layout.key) and boolean(layout.options.get(VECTORS, "false"))
+        text, name = (
+            layout.options.get(VECTORS, "false"),
+            f"option {VECTORS} of table {layout.name}",
+        )
+        return bool(layout.key) and given(name, text, boolean)
 
     @property
     def least_level(self) -> int:

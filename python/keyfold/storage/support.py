@@ -11,6 +11,7 @@ from keyfold.options.paimon import NEEDED_TO_READ, NEEDED_TO_WRITE
 from keyfold.options.parsing import parse
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.manifests import Manifests
+from keyfold.storage.metadata.snapshot_files import live_of_snapshot
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.metadata.vectors import vectors_of
 from keyfold.wire.layout import TableLayout
@@ -83,10 +84,12 @@ def _refused(
 
 
 def check_unmarked(layout: TableLayout, manifests: Manifests, snapshot: Snapshot) -> None:
-    """Raises NotSupportedError if deletion vectors mark rows of a snapshot though the table's
-    option does not say so any more: a file that is written anew would need a new one.
+    """Raises NotSupportedError if deletion vectors mark rows of files of a snapshot though the
+    table's option does not say so any more: a file that is written anew would need a new one.
     """
-    if vectors_of(manifests, snapshot):
+    if not vectors_of(manifests, snapshot):
+        return
+    if any(file.vector for file in live_of_snapshot(manifests, snapshot).files()):
         raise NotSupportedError(
             f"table {layout.name} holds deletion vectors, though its option {VECTORS} is false: "
             "its files can't be written anew here"
