@@ -274,7 +274,7 @@ def test_a_statement_with_parts_of_rows_that_went_is_refused(tmp_path: Path) -> 
             job.update("k = 1", {"v": 7})
             table.compact()
 
-    with pytest.raises(ConflictError, match="changed rows"):
+    with pytest.raises(ConflictError, match="went for their age"):
         change()
     assert rows(table) == {(2, NOW, 1)}
 

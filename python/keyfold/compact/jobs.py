@@ -32,6 +32,7 @@ from keyfold.wire.partitions import default_name
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import CommitMessage, CompactionSpec, CompactionStep, totals
 from keyfold.write.job import Job
+from keyfold.write.keys.shared_keys import SharedKeys
 
 Outcome = dict[str, Any]
 Values = tuple[Any, ...]
@@ -126,7 +127,8 @@ def commit_steps(
     and the files are removed. `files`, `bytes` and `rows` are those of the files in place.
     """
     try:
-        snapshot, lost = commit.compact(table, list(map(_compaction, steps, results)))
+        compactions = list(map(_compaction, steps, results))
+        snapshot, lost = commit.compact(table, compactions, SharedKeys(table))
     except BaseException as error:
         if OUTCOMES.give_up(steps[0].job):
             for messages in results:

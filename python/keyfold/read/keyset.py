@@ -82,6 +82,10 @@ class KeySet:
         few, many = sorted((self.keys, self._keys_of(batch)), key=len)
         return bool(find(many, few)[1].any())
 
+    def are_in(self, batch: pa.RecordBatch) -> Flags:
+        """Whether each of these keys, which are whole, is in a batch that is sorted by key."""
+        return find(self._keys_of(batch), self.keys)[1]
+
     def may_hold(self, ranges: Ranges, key: Sequence[str]) -> bool:
         """False only if sorted rows with these ranges of `key` columns hold no key of these."""
         most = len(self.names)

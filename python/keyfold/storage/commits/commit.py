@@ -19,6 +19,7 @@ from keyfold.storage.commits.attempts import CommitInfo, Entries, attempt
 from keyfold.storage.commits.compaction import Compaction, fitting
 from keyfold.storage.commits.conflicts import (
     COMPACT,
+    UNREAD,
     Shares,
     check_buckets,
     check_levels,
@@ -96,7 +97,7 @@ class Change:
     partitions: Replaced | None = None  # those an overwrite replaces; to others it appends
     epoch: Epoch | None = None  # nothing changes if the table has it already
     changes: RowChanges | None = None  # of a statement that has read rows
-    shares: Shares = lambda _one, _other: True
+    shares: Shares = UNREAD
     merges_manifests: bool = False
     changelog: Changelog | None = None  # of an overwrite; None: none is written
     statement: str | None = None  # what changed rows, and how many
@@ -109,7 +110,7 @@ def append(
     table: Table,
     spec: WriteSpec,
     messages: Sequence[CommitMessage],
-    shares: Shares = lambda _one, _other: True,
+    shares: Shares = UNREAD,
 ) -> int | Late | UnseenKeys | None:
     """Add the files. Returns the new snapshot's id, None if there is nothing to add, or the table
     has the job's epoch already. Late: a file committed meanwhile shares a sequence number with one
@@ -138,7 +139,7 @@ def overwrite(
     messages: Sequence[CommitMessage],
     partitions: Partitions,
     changelog: Changelog | None = None,
-    shares: Shares = lambda _one, _other: True,
+    shares: Shares = UNREAD,
 ) -> Answer:
     """Replace the files of `partitions` by ours; None if nothing changes, or the table has the
     job's epoch already. Late as for `append`, by files in partitions that are not replaced, and
@@ -236,15 +237,16 @@ def compact_manifests(table: Table) -> int | None:
 
 
 def compact(
-    table: Table, compactions: Sequence[Compaction]
+    table: Table, compactions: Sequence[Compaction], shares: Shares = UNREAD
 ) -> tuple[int | None, dict[str, ConflictError]]:
     """Put merged files in the place of those they were made of, as the job of the first compaction.
     Returns the new snapshot's id, None if nothing changes, and errors by job.
 
     The errors are of compactions that were left out: another job took one of their files away, or
-    appended records that come before merged ones.
+    appended records that come before merged ones, or to a row that went for its age.
     """
-    change = Change(compactions[0].step.job, COMPACT, compactions=compactions)
+    job = compactions[0].step.job
+    change = Change(job, COMPACT, compactions=compactions, shares=shares)
     return _certain(_commit(table, change)), change.conflicts
 
 
@@ -284,7 +286,8 @@ def _tried(table: Table, change: Change) -> Answer:
                     properties[STATEMENT] = change.statement
                 if change.is_silent:
                     properties[EXPIRED] = PARTITIONS
-                if any(message.gone for one in change.compactions for message in one.messages):
+                placed = (c for c in change.compactions if c.step.job not in change.conflicts)
+                if any(one.gone for one in placed):
                     properties[EXPIRED] = SHOWN_ROWS if table.options.row_changes else ROWS
                 merges = change.merges_manifests
                 by = CommitInfo(change.job, change.kind, change.statistics, properties, merges)
@@ -301,7 +304,8 @@ def _plan(
     if base is not None:
         table.check_schema_of(base)
     if change.compactions:
-        return change, fitting(table, change.compactions, base, change.conflicts)
+        fit = fitting(table, change.compactions, base, change.conflicts, change.shares)
+        return change, fit
     taken = change.partitions if change.changelog is None else None
     looked = LookedAt.of(table, base, change.messages, at_all=_takes_away(change), taken=taken)
     live = looked.files

@@ -1,7 +1,8 @@
 """Compactions of buckets that one commit puts in place, each if the newest snapshot allows it.
 
 Another job may have taken away files of a compaction. Or a writer that began earlier may have
-committed records that come before them. Such a compaction is left out, the others go on.
+committed records that come before them. Or one has written to a row that the compaction left out
+for its age, and which is young by now. Such a compaction is left out, the others go on.
 """
 
 from __future__ import annotations
@@ -12,7 +13,13 @@ from dataclasses import dataclass
 from keyfold.errors import ConflictError
 from keyfold.lazy import cached_property
 from keyfold.storage.commits.attempts import Entries
-from keyfold.storage.commits.conflicts import check_buckets, check_levels, is_more, totals_of
+from keyfold.storage.commits.conflicts import (
+    Shares,
+    check_buckets,
+    check_levels,
+    is_more,
+    totals_of,
+)
 from keyfold.storage.metadata.entries import (
     LiveFile,
     Place,
@@ -46,12 +53,18 @@ class Compaction:
         merged = frozenset(file for one in self.step.merged for file in one.files)
         return merged | {*self.step.upgraded}
 
+    @property
+    def gone(self) -> int:
+        """The number of rows that were left out for their age."""
+        return sum(message.gone for message in self.messages)
+
 
 def fitting(
     table: Table,
     compactions: Sequence[Compaction],
     base: Snapshot | None,
     conflicts: dict[str, ConflictError],
+    shares: Shares,
 ) -> Entries:
     """The entries that put compactions in place, one after another, and those of the changes that
     these tell. The error that keeps one out is added to `conflicts`, by its job. Jobs that are
@@ -69,7 +82,7 @@ def fitting(
             continue
         bucket = buckets[one.place]
         try:
-            put, kept = _placed(table, one, bucket)
+            put, kept = _placed(table, one, bucket, shares)
         except ConflictError as error:
             conflicts[one.step.job] = error
             continue
@@ -81,7 +94,7 @@ def fitting(
 
 
 def _placed(
-    table: Table, one: Compaction, bucket: Sequence[LiveFile]
+    table: Table, one: Compaction, bucket: Sequence[LiveFile], shares: Shares
 ) -> tuple[list[LiveFile], list[LiveFile]]:
     """The files that a compaction puts into its bucket, and those it leaves there. Raises
     ConflictError if it can't be put in place.
@@ -94,7 +107,36 @@ def _placed(
     records += [at_level(file.record, one.step.level) for file in moved]
     put = table.manifests.files_of(records)
     check_levels(table, put, kept)
+    if one.gone:
+        _check_gone(table, one, bucket, put, shares)
     return put, kept
+
+
+def _check_gone(
+    table: Table,
+    one: Compaction,
+    bucket: Sequence[LiveFile],
+    put: Sequence[LiveFile],
+    shares: Shares,
+) -> None:
+    """Raises ConflictError if a file that came meanwhile holds keys of rows which go for their age:
+    it would fold with them. Rows go where nothing else held their keys, so that any file beside
+    them came meanwhile. One of newer rows that are whole and replace others is not in the way.
+    """
+    options, by_name = table.options, {(file.name, file.level): file for file in bucket}
+    replaces = options.engine.is_default and not options.sequence_fields
+    others = [file for at, file in by_name.items() if at not in one.taken]
+    for merged in one.step.merged:
+        files = [by_name[at] for at in merged.files if merged.oldest]
+        for other in others:
+            is_newer = all(other.min_sequence > file.max_sequence for file in files)
+            if replaces and is_newer and not other.is_marked:
+                continue
+            if shares.went(other, files, put):
+                raise ConflictError(
+                    f"compaction of table {table.layout.name}, bucket {other.bucket}: data file "
+                    f"{other.name}, committed meanwhile, writes to rows that were too old before"
+                )
 
 
 def check_compaction(table: Table, found: Compaction, bucket: Sequence[LiveFile]) -> None:

@@ -11,8 +11,9 @@ since may hold rows it would have seen: they must share no key with what it writ
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain, pairwise
 from typing import Any
 
 from keyfold.errors import ConflictError, SnapshotExpiredError, TableError
@@ -33,7 +34,23 @@ from keyfold.wire.specs import CommitMessage, RowChanges, StoredKeys
 
 COMPACT = "COMPACT"
 Partition = tuple[Any, ...]
-Shares = Callable[[LiveFile, LiveFile], bool]
+
+
+class Shares:
+    """Answers about the keys of files, which a commit asks of files whose key ranges touch. These
+    are those of somebody who reads no file: keys may be there.
+    """
+
+    def __call__(self, one: LiveFile, other: LiveFile) -> bool:
+        """Whether two files of a bucket have a key in common."""
+        return True
+
+    def went(self, one: LiveFile, before: Iterable[LiveFile], after: Iterable[LiveFile]) -> bool:
+        """Whether a key of a file is in the files `before`, of its bucket, but in none `after`."""
+        return True
+
+
+UNREAD = Shares()
 
 
 def check_rewritten(
@@ -255,8 +272,8 @@ def check_unseen(
     """Raises ConflictError if a snapshot after the one that `changes` read, up to `base`, changed
     rows of keys that the files of the messages have, or of partitions that it `takes` away, or if
     that is no longer known. `shares` says whether two files have a key in common. A compaction
-    after which rows went for their age is in the way of files with parts of rows only: these would
-    be all that is left.
+    is in the way of files with parts of rows that went by it for their age: these would be all that
+    is left.
     """
     assert changes.reads is not None
     _check_rolled_back(table, changes, base)
@@ -265,18 +282,36 @@ def check_unseen(
         snapshot = table.snapshots.find(snapshot_id)
         if snapshot is None:
             raise _conflict(table, f"snapshot {snapshot_id} has expired")
-        is_compaction = snapshot.commit_kind == COMPACT
-        if is_compaction and EXPIRED not in (snapshot.properties or {}):
+        if snapshot.commit_kind == COMPACT:
+            if EXPIRED in (snapshot.properties or {}):
+                _check_went(table, ours, snapshot, shares)
             continue
-        for theirs in _changed(table, snapshot):
+        for theirs in chain(*_changed(table, snapshot)):
             is_whole = table.options.is_serializable and bool(ours or takes)
             if is_whole or (takes is not None and takes(theirs.partition)):
                 raise _conflict(table, f"snapshot {snapshot_id} changed rows")
-            every = ours.get((theirs.partition, theirs.bucket), ())
-            beside = [file for file in every if file.is_marked] if is_compaction else every
+            beside = ours.get((theirs.partition, theirs.bucket), ())
             if any(_share(table, file, theirs, snapshot, shares) for file in beside):
                 keys = f"{theirs.min_key} to {theirs.max_key} of bucket {theirs.bucket}"
                 raise _conflict(table, f"snapshot {snapshot_id} changed rows, in keys {keys},")
+
+
+def _check_went(
+    table: Table, ours: Mapping[Place, Sequence[LiveFile]], snapshot: Snapshot, shares: Shares
+) -> None:
+    """Raises ConflictError if files of ours hold parts of rows that went by a compaction."""
+    marked = [(at, file) for at, files in ours.items() for file in files if file.is_marked]
+    if not marked:
+        return
+    after, before = map(by_place, _changed(table, snapshot))
+    for at, file in marked:
+        sides = before.get(at, ()), after.get(at, ())
+        with _kept(table, snapshot):
+            if shares.went(file, *sides):
+                raise _conflict(
+                    table,
+                    f"rows that it writes parts of went for their age in snapshot {snapshot.id}",
+                )
 
 
 def has_seen_keys(table: Table, stored: StoredKeys, base: Snapshot) -> bool:
@@ -303,16 +338,24 @@ def _share(
 ) -> bool:
     if theirs.last < ours.first or ours.last < theirs.first:
         return False
-    try:
+    with _kept(table, snapshot):
         return shares(ours, theirs)
+
+
+@contextmanager
+def _kept(table: Table, snapshot: Snapshot) -> Iterator[None]:
+    """A context for reading files that a snapshot changed. Raises ConflictError if one is gone."""
+    try:
+        yield
     except SnapshotExpiredError:
         raise _conflict(table, f"a file that snapshot {snapshot.id} changed has expired") from None
 
 
-def _changed(table: Table, snapshot: Snapshot) -> list[LiveFile]:
-    """The files that a snapshot added or took away."""
+def _changed(table: Table, snapshot: Snapshot) -> tuple[list[LiveFile], list[LiveFile]]:
+    """The files that a snapshot added, and those that it took away."""
     with unless_missing():
-        return table.manifests.touched(snapshot)
+        found = list(table.manifests.changes(snapshot))
+        return [f for added_too, _ in found for f in added_too], [f for _, r in found for f in r]
     raise _conflict(table, f"snapshot {snapshot.id} has expired")
 
 

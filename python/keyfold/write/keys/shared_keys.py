@@ -5,15 +5,18 @@ The keys of the smaller file are held, those of the larger one pass by.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from keyfold.kernels.keys.membership import Flags
 from keyfold.predicates.ranges import Ranges
 from keyfold.read.keyset import KeySet
 from keyfold.read.parquet import Wanted, read_file
+from keyfold.storage.commits.conflicts import Shares
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table
 from keyfold.stores.opened import store_of
@@ -23,7 +26,7 @@ MOST_ROWS = 1 << 22  # files that are both larger pass for files that share a ke
 FEW_KEYS = 1 << 16  # so few are compared with the statistics of row groups
 
 
-class SharedKeys:
+class SharedKeys(Shares):
     """Answers of one commit, which may ask again after a lost race."""
 
     def __init__(self, table: Table) -> None:
@@ -40,16 +43,45 @@ class SharedKeys:
             self._apart.add(names)
         return False
 
-    def _meet(self, small: LiveFile, large: LiveFile) -> bool:
-        keys = pa.Table.from_batches(self._keys(small)).combine_chunks()
-        if not keys.num_rows:
+    def went(self, one: LiveFile, before: Iterable[LiveFile], after: Iterable[LiveFile]) -> bool:
+        """Whether a key of a file is in files `before`, of its bucket, but in none `after`; also if
+        it is too large to tell.
+        """
+        sides = [
+            [f for f in of if f.first <= one.last and one.first <= f.last] for of in (before, after)
+        ]
+        if not sides[0] or one.rows > MOST_ROWS:
+            return bool(sides[0])
+        held = self._held(one)
+        if held is None:
             return False
+        were, are = (self._are_in(held, files) for files in sides)
+        return bool((were & ~are).any())
+
+    def _are_in(self, held: KeySet, files: Iterable[LiveFile]) -> Flags:
+        found = np.zeros(len(held), dtype=np.bool_)
+        for file in files:
+            for batch in self._beside(held, file):
+                found |= held.are_in(batch)
+        return found
+
+    def _meet(self, small: LiveFile, large: LiveFile) -> bool:
+        held = self._held(small)
+        return held is not None and any(map(held.has_any, self._beside(held, large)))
+
+    def _held(self, file: LiveFile) -> KeySet | None:
+        """The keys of a file, None if its rows are deleted."""
+        keys = pa.Table.from_batches(self._keys(file)).combine_chunks()
+        if not keys.num_rows:
+            return None
         (batch,) = keys.to_batches()
         names = self._table.layout.key
-        held, _ = KeySet.of(self._table.layout, [batch.column(name) for name in names])
+        return KeySet.of(self._table.layout, [batch.column(name) for name in names])[0]
+
+    def _beside(self, held: KeySet, file: LiveFile) -> Iterator[Any]:
+        """The keys of a file, without row groups that hold none of a few."""
         keep = partial(held.may_hold, key=self._table.layout.key)
-        batches = self._keys(large, keep if small.rows <= FEW_KEYS else None)
-        return any(map(held.has_any, batches))
+        return self._keys(file, keep if len(held) <= FEW_KEYS else None)
 
     def _keys(self, file: LiveFile, keep: Callable[[Ranges], bool] | None = None) -> Iterator[Any]:
         layout = self._table.layout
