@@ -54,6 +54,49 @@ def test_absent_keys_are_inserted(spark: SparkSession, words: str, adaptive: boo
         before = snapshots(spark, words)
         assert spark.sql(query.format("JOIN")).count() == 3
         assert (ids(spark, words), snapshots(spark, words)) == (own, before)
+        spark.sql(f"DELETE FROM {words} WHERE k = 'b'")
+        assert sorted(left.collect(), key=lambda row: row.n) == found  # of the same snapshot
+        assert ids(spark, words).keys() == {"a"}
+        assert left.where("id IS NOT NULL").count() == 3
+        assert ids(spark, words)["b"] > own["b"]
+
+
+def test_conditions_and_joins_that_spark_removes(spark: SparkSession, words: str) -> None:
+    """Spark gives conditions over the key to the other side too, and drops joins without use."""
+    query = (
+        "SELECT /*+ LOOKUP(w) */ {0} FROM VALUES ('{1}1'), ('{1}2') AS s(who) "
+        f"{{2}} {words} {INSERTING} w ON k = who {{3}}"
+    )
+    for given, rows, inserted in (
+        (("id", "b", "LEFT JOIN", "WHERE k > 'b1'"), 1, {"b2"}),
+        (("id", "c", "JOIN", "AND k > 'c1'"), 1, {"c2"}),
+        (("id", "d", "LEFT JOIN", "AND k > 'd1'"), 2, {"d1", "d2"}),
+        (("id", "e", "LEFT JOIN", "WHERE v > 0"), 0, {"e1", "e2"}),
+        (("DISTINCT who", "f", "LEFT JOIN", ""), 2, set()),
+    ):
+        before = ids(spark, words).keys()
+        assert len(spark.sql(query.format(*given)).collect()) == rows
+        assert ids(spark, words).keys() - before == inserted
+    assert spark.sql(query.format("id", "g", "JOIN", "")).rdd.id() > 0
+    assert {"g1", "g2"} < ids(spark, words).keys()  # no action was run
+
+
+def test_views_and_caches(spark: SparkSession, words: str) -> None:
+    """A view inserts at every SELECT; a cached table shows it when it is refreshed."""
+    spark.sql("CREATE OR REPLACE TEMPORARY VIEW asked AS SELECT * FROM VALUES ('b') AS s(who)")
+    spark.sql(
+        "CREATE OR REPLACE TEMPORARY VIEW numbered AS "
+        f"SELECT /*+ LOOKUP(w) */ id FROM asked JOIN {words} {INSERTING} w ON k = who"
+    )
+    spark.sql(f"CACHE TABLE {words}")
+    (first,) = spark.sql("SELECT id FROM numbered").collect()
+    assert ids(spark, words).keys() == {"a"}
+    assert spark.sql("SELECT id FROM numbered").collect() == [first]
+    spark.sql(f"REFRESH TABLE {words}")
+    assert ids(spark, words).keys() == {"a", "b"}
+    spark.sql(f"UNCACHE TABLE {words}")
+    spark.sql(f"DELETE FROM {words} WHERE k = 'b'")
+    assert spark.sql("SELECT id FROM numbered").collect() > [first]
 
 
 def test_forms(spark: SparkSession, words: str) -> None:
@@ -177,6 +220,10 @@ def test_what_is_refused(spark: SparkSession, words: str) -> None:
         ),
         (f"{hinted} JOIN {words} VERSION AS OF 1 {INSERTING} t ON k = who", "snapshot 1"),
         (f"{hinted} JOIN {words} {maybe} t ON k = who", "expected true or false, found 'maybe'"),
+        (
+            f"{hinted} JOIN {words} {INSERTING.replace('-', '_')} t ON k = who",
+            "lookup.insert_if_not_exists is unknown; did you mean lookup.insert-if-not-exists",
+        ),
     ):
         with pytest.raises(PySparkException, match=message):
             spark.sql(query).collect()

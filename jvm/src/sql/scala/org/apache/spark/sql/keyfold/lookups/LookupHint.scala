@@ -24,9 +24,11 @@ final case class LookupHint(child: LogicalPlan) extends UnaryNode {
 object LookupHint {
   val Name = "lookup"
   private val KeysOfCdc = "pipelines.autocdc.keyColumnNames"
-  /** Options of readers that don't say which rows are read, or are in the table's handle. */
-  private val Harmless = Set(KeyfoldScan.ToLookUp, KeyfoldScan.Inserting, "read-by-bucket", "keyfold.aggregate-push-down",
-    "versionasof", "timestampasof")
+  /** Options of readers that don't say which rows are read, or are in the table's handle. With another one the table is
+    * scanned, and that refuses names that it does not know.
+    */
+  private val Harmless = Set(KeyfoldScan.ToLookUp, KeyfoldScan.Inserting, "read-by-bucket", "read_by_bucket",
+    "keyfold.aggregate-push-down", "versionasof", "timestampasof")
 
   def marked(options: CaseInsensitiveStringMap): CaseInsensitiveStringMap =
     new CaseInsensitiveStringMap((options.asCaseSensitiveMap.asScala.toMap + (KeyfoldScan.ToLookUp -> "true")).asJava)
@@ -40,7 +42,7 @@ object LookupHint {
 
   /** Whether a scan with these options reads the rows that a look-up finds. */
   def isPlain(options: Map[String, String]): Boolean =
-    options.keys.forall(name => Harmless(name.toLowerCase(Locale.ROOT).replace('_', '-')))
+    options.keys.forall(name => Harmless(name.toLowerCase(Locale.ROOT)))
 }
 
 /** Driver side: `LOOKUP(t)` in SQL stands over the relations of that name or alias in the FROM that it belongs to, as

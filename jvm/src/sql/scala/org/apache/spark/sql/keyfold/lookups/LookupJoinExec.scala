@@ -71,7 +71,7 @@ final case class LookupJoinExec(
       SlotFunction.named(name).get.bind(types).asInstanceOf[ScalarFunction[_]], arguments)
   }
 
-  /** The plan of the table's files for all tasks, asked once. */
+  /** The plan of the table's files for all tasks, asked once: Spark keeps the RDD that `doExecute` makes. */
   @transient private lazy val plan: String = Json.text(target.scan.table.questions.ask("plan_lookup",
     "table" -> described.handle,
     "columns" -> target.columns.map(_.name),
