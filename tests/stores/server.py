@@ -33,7 +33,7 @@ App = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 def counted(options: dict[str, str]) -> dict[str, int]:
     """The requests by kind since the last call, and the `bytes` that went both ways."""
-    with urllib.request.urlopen(options["s3.endpoint"] + COUNTS) as answer:
+    with urllib.request.urlopen(options["s3.endpoint"] + COUNTS, timeout=60) as answer:
         found: dict[str, int] = json.loads(answer.read())
     return found
 
@@ -64,7 +64,8 @@ def running(delay: float = 0.0) -> Iterator[dict[str, str]]:
 def started(delay: float = 0.0) -> Iterator[dict[str, str]]:
     """The same of moto's server, whatever the environment names."""
     command = [sys.executable, "-m", "tests.stores.server", str(delay)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as server:
         try:
             assert server.stdout is not None
             endpoint = server.stdout.readline().strip()
@@ -85,7 +86,9 @@ def _options(endpoint: str, access_key: str, secret_key: str, bucket: str) -> di
 
 
 def main() -> None:
-    """Serve on a port of the system's choice, which is printed, until killed."""
+    """Serve on a port of the system's choice, which is printed, until killed or until stdin ends,
+    as it does if the process of the tests is killed.
+    """
     from moto.moto_server.werkzeug_app import (  # noqa: PLC0415 - a second that tests need not wait
         DomainDispatcherApplication,
         create_backend_app,
@@ -119,7 +122,8 @@ def main() -> None:
     s3_backends["123456789012"]["aws"].create_bucket(BUCKET, "us-east-1")
     server = make_server("127.0.0.1", 0, one_at_a_time, threaded=True, request_handler=Quiet)
     print(f"http://127.0.0.1:{server.server_port}", flush=True)
-    server.serve_forever()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    sys.stdin.read()
 
 
 def _is_googles(environ: dict[str, Any]) -> bool:
