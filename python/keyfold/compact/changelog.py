@@ -19,7 +19,7 @@ from keyfold.merge.column_results import combine
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.window import rounds
-from keyfold.options.changelogs import NONE, changelog_level
+from keyfold.options.changelogs import NONE
 from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
 from keyfold.read.keyset import KeySet
@@ -60,18 +60,13 @@ def write_changelog(
         is_shown = options.row_changes or not gone
         states = _States(spec, task, task.changelog, made if is_shown else None)
         found = states.changes() if seen is None else states.compared(seen)
-    elif gone and options.row_changes and _is_told(options, task.level):
+    elif gone and options.row_changes and options.changelog_producer != NONE:
         found = deletes(spec, _scan(spec), task, options)
     else:
         return []
     target = changelog_target(spec.layout, options, task.level)
     number = max(file.max_sequence for file in task.split.files)
     return write_files(target, task.directory, asking(found, go_on), number)
-
-
-def _is_told(options: TableOptions, level: int) -> bool:
-    """Whether the changes of files of a level are in a changelog."""
-    return options.changelog_producer != NONE and level >= changelog_level(options)
 
 
 def asking(

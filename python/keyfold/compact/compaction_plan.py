@@ -15,6 +15,7 @@ from typing import Any
 from keyfold.compact.awaited import is_full_due
 from keyfold.compact.groups import Group, Rewriting, Work, work
 from keyfold.compact.kept_deletes import retractions_wait
+from keyfold.compact.old_files import may_hold_old
 from keyfold.compact.pick import (
     BucketRun,
     Intervals,
@@ -26,7 +27,6 @@ from keyfold.compact.pick import (
     whole,
 )
 from keyfold.files.sections import packed, runs, sections_of_runs
-from keyfold.lifetime.old_files import may_hold_old
 from keyfold.lifetime.row_times import earliest_kept
 from keyfold.options.changelogs import FULL_COMPACTION, LOOKUP, changelog_level
 from keyfold.options.declared import TableOptions

@@ -58,7 +58,7 @@ class Rewriting:
     stay below. Files of the schemas `lacking` are written again in any case, and those whose
     changes are not in the changelog (below `changelog_level`) if they are written to it now.
     Deletes of numbers from `first_kept` on stay. Files with rows that are too old (`may_hold_old`)
-    are written again without these.
+    are written again without these if the changes of their level are in the changelog.
     """
 
     small: float
@@ -100,7 +100,8 @@ class Sorter:
 
     def __init__(self, level: int, below: Intervals, rules: Rewriting) -> None:
         self._level, self._below, self._rules = level, below, rules
-        self._changelog_level = rules.changelog_level if rules.changelog_level <= level else 0
+        self._is_told = rules.changelog_level <= level
+        self._changelog_level = rules.changelog_level if self._is_told else 0
         self._held: list[Files] = []
         self.groups: list[Group] = []
         self.upgraded: list[LiveFile] = []
@@ -149,5 +150,5 @@ class Sorter:
         has_deletes = file.delete_rows != 0 and file.max_sequence < self._rules.first_kept
         has_any = has_deletes or file.is_marked
         if self._is_oldest((file,)):
-            return has_any or self._rules.may_hold_old(file)
+            return has_any or (self._is_told and self._rules.may_hold_old(file))
         return self._rules.keeps_oldest and file.level == 0

@@ -23,6 +23,7 @@ from keyfold.merge.marks.mark_columns import with_marks
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
+from keyfold.options.changelogs import changelog_level
 from keyfold.options.parsing import parse
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.parquet import Wanted, read_file
@@ -82,7 +83,10 @@ class _Merging:
         columns = tuple(spec.layout.arrow_schema.names)
         self._scan = ScanSpec(spec.layout, columns, spec.schemas, snapshot=spec.snapshot)
         self._options = parse(spec.layout)
-        self._task, self._earliest, self.gone = task, spec.earliest, 0
+        # Rows whose changes are not told yet stay until they are.
+        is_told = task.level >= changelog_level(self._options)
+        self._earliest = spec.earliest if is_told else None
+        self._task, self.gone = task, 0
         self._path = task.split.path
         self._store = store_of(spec.layout.location, spec.layout.store)
         self._plan: MergePlan = plan(spec.layout, columns, marks=True)
