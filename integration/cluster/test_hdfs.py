@@ -6,6 +6,7 @@ import contextlib
 import socket
 import subprocess
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -149,6 +150,27 @@ def test_a_rename_without_an_answer_is_found_again(cluster: Cluster, files: Hado
         assert not ours.publish(f"{ours.root}/name", b"ours")
     assert files.read(f"{files.root}/name") == b"ours"
     assert files.names(files.root) == ["name"]
+
+
+def test_a_publish_is_dated_by_its_rename(
+    files: HadoopFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name node dates the file by its writing, and the folder it leaves by the rename."""
+    rename = HadoopFiles._rename
+
+    def stalled(ours: HadoopFiles, made: str, path: str, *, overwrite: bool) -> int:
+        files.write(f"{files.root}/between", b"")
+        time.sleep(0.02)
+        return rename(ours, made, path, overwrite=overwrite)
+
+    monkeypatch.setattr(HadoopFiles, "_rename", stalled)
+    published = files.publish(f"{files.root}/name", b"ours")
+    files.write(f"{files.root}/after", b"")
+    written, between, after = (
+        files.modified(f"{files.root}/{name}") for name in ("name", "between", "after")
+    )
+    assert written <= between < published <= after
+    assert sorted(files.names(files.root)) == ["after", "between", "name"]
 
 
 def test_the_life_of_a_table(options: Options) -> None:

@@ -130,45 +130,57 @@ class HadoopFiles(Files):
 
     def replace(self, path: str, data: bytes) -> None:
         with self._temporary(path, data) as made:
-            source = _inside(made)
-            self._asked(
-                "writing", path, lambda name: self.client.rename(source, name, overwrite=True)
-            )
+            self._rename(made, path, overwrite=True)
 
     def publish(self, path: str, data: bytes) -> int:
-        """See `Files.publish`. The file gets its name by a rename. An answer that is lost is sent
-        for again, so a taken name may be our own doing: only we rename the temporary file, and once
-        it is gone, that has happened.
-        """
+        """See `Files.publish`. The file gets its name by a rename."""
         lost: OSError | None = None
         with self._temporary(path, data) as made:
             for attempt in range(_ATTEMPTS):
-                if attempt:
-                    time.sleep(PAUSE * 2**attempt)
                 try:
-                    self._asked(
-                        "publishing", path, lambda name: self.client.rename(_inside(made), name)
-                    )
-                    return self.modified(path)
-                except (FileExistsError, FileNotFoundError):
-                    is_ours = not self.exists(made) and self.read(path) == data
-                    return self.modified(path) if is_ours else 0
+                    return self._rename(made, path, overwrite=False)
+                except FileExistsError:
+                    return 0
+                except FileNotFoundError:
+                    raise
                 except OSError as error:
                     if lost is None and is_refusal(error):
                         raise
                     lost = error
+                time.sleep(PAUSE * 2 ** (attempt + 1))
         raise UnsettledError(f"{lost}; it may still arrive") from None
 
     @contextlib.contextmanager
     def _temporary(self, path: str, data: bytes) -> Iterator[str]:
-        """A file beside a path, which is renamed to it; removed if it is not."""
-        made = f"{path.rpartition('/')[0]}/.tmp-{uuid.uuid4()}"
-        self.write(made, data)
+        """A file that is renamed to a path, alone in a folder beside it, which is removed."""
+        parent, _, name = path.rpartition("/")
+        folder = f"{parent}/.tmp-{uuid.uuid4()}"
         try:
-            yield made
+            self.write(f"{folder}/{name}", data)
+            yield f"{folder}/{name}"
         finally:
             with contextlib.suppress(OSError):
-                self.remove(made)
+                self.remove_folder(folder)
+
+    def _rename(self, made: str, path: str, *, overwrite: bool) -> int:
+        """Rename a temporary file; returns when that took place. The file keeps the time at which
+        it was written, but the folder that it leaves, where nothing else happens, shows it.
+
+        The client sends a request again whose answer is lost, so a name that is taken, or a file
+        that is gone, may be our own doing: it is if the folder is left without the file. Raises
+        FileNotFoundError if the folder is gone too, as with a table that is dropped.
+        """
+        folder = made.rpartition("/")[0]
+        try:
+            self._asked(
+                "writing",
+                path,
+                lambda name: self.client.rename(_inside(made), name, overwrite=overwrite),
+            )
+        except (FileExistsError, FileNotFoundError):
+            if self.exists(made):
+                raise
+        return self.modified(folder)
 
     def remove(self, path: str) -> None:
         self._asked("removing", path, lambda name: self.client.delete(name))

@@ -39,6 +39,7 @@ from keyfold.stores.snapshot_folder import SnapshotFolder
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _TEMPORARY = rf"\.tmp-{_UUID}|\.[^/]+\.{_UUID}\.tmp"
+_TEMPORARY_FOLDER = re.compile(rf"\.tmp-{_UUID}")  # on HDFS, with a file that was not renamed
 _NAMES = {
     "data": re.compile(rf"(?:data|changelog)-{_UUID}-\d+(?:[-.].*)?|{_TEMPORARY}"),
     "manifest": re.compile(rf"(?:index-)?manifest-(?:list-)?{_UUID}-\d+|{_TEMPORARY}"),
@@ -82,10 +83,12 @@ def remove_orphans(table: Table, older_than: float | None, *, dry_run: bool) -> 
     orphans = [orphan for name, orphan in candidates if name not in used] + _hidden(table)
     if not dry_run:
         for orphan in orphans:
-            if orphan.is_folder:
+            if not orphan.is_folder:
+                table.files.remove(orphan.path)
+            elif table.files.is_local:
                 remove_tree(orphan.path)
             else:
-                table.files.remove(orphan.path)
+                table.files.remove_folder(orphan.path)
     return sorted(orphans, key=lambda orphan: orphan.path)
 
 
@@ -113,9 +116,10 @@ def _candidates(table: Table, before: int) -> Iterator[tuple[str, Orphan]]:
     places += [(f"{root}/{name}", "other", "-") for root in roots for name in _OTHER_FOLDERS]
     for folder, kind, prefix in places:
         for entry in table.files.entries(folder):
-            is_old = not entry.is_folder and entry.modified < before
-            if is_old and _NAMES[kind].fullmatch(entry.name):
-                yield prefix + entry.name, Orphan(f"{folder}/{entry.name}", entry.size)
+            path = f"{folder}/{entry.name}"
+            names = _TEMPORARY_FOLDER if entry.is_folder else _NAMES[kind]
+            if entry.modified < before and names.fullmatch(entry.name):
+                yield prefix + entry.name, Orphan(path, entry.size, entry.is_folder)
 
 
 def _buckets(table: Table) -> list[str]:
