@@ -1,5 +1,6 @@
 """What a name node's faults, and jobs that stall between two requests, do to files and tables."""
 
+import gc
 import sys
 import time
 import uuid
@@ -9,9 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from keyfold.errors import TableError
 from keyfold.stores import hadoop
 from keyfold.stores.files import UnsettledError
 from keyfold.stores.hadoop import HadoopFiles
+from keyfold.stores.opened import open_files
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Write, rows_of, table_of
 from tests.procedures.called import called
@@ -115,6 +118,49 @@ def failing(asked: str, times: int) -> Callable[[str, str], None]:
     return ask
 
 
+@pytest.mark.parametrize(("asked", "times"), [("create", 1), ("write", 4), ("close", 4)])
+def test_a_file_that_could_not_be_written_stays_away(
+    node: NameNode, files: HadoopFiles, asked: str, times: int
+) -> None:
+    """Also if the node is back when what is left of the file is closed, or collected."""
+    for act in (files.write, files.publish, files.replace):
+        node.ask = failing(asked, times)
+        with pytest.raises(OSError, match=r"writing .* failed: connection refused"):
+            act(f"{ROOT}/name", b"data")
+        gc.collect()
+        assert not node.files
+    assert files.names(ROOT) == []
+
+
+@pytest.mark.parametrize("asked", ["write", "close"])
+def test_a_file_is_begun_anew(node: NameNode, files: HadoopFiles, asked: str) -> None:
+    node.ask = failing(asked, 3)
+    files.write(f"{ROOT}/name", b"data")
+    assert files.read(f"{ROOT}/name") == b"data"
+
+
+def test_a_name_node_that_is_down_is_asked_once(
+    node: NameNode, files: HadoopFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client has tried for long when it gives up."""
+    monkeypatch.setattr(hadoop, "PATIENCE", 0.01)
+    asked: Counter[str] = Counter()
+
+    def down(name: str, _: str) -> None:
+        asked[name] += 1
+        time.sleep(0.02)
+        raise OSError("Connection refused (os error 111)")
+
+    node.ask = down
+    with pytest.raises(OSError, match=r"is the name node there"):
+        files.write(f"{ROOT}/name", b"data")
+    assert asked == {"create": 1}
+    node.ask = lambda name, path: down(name, path) if name == "rename" else None
+    with pytest.raises(UnsettledError):
+        files.publish(f"{ROOT}/name", b"data")
+    assert asked == {"create": 1, "rename": 1}
+
+
 def test_a_folder_whose_file_was_never_renamed_is_an_orphan(
     request: pytest.FixtureRequest, node: NameNode
 ) -> None:
@@ -130,3 +176,30 @@ def test_a_folder_whose_file_was_never_renamed_is_an_orphan(
         (row,) = called(table, "remove_orphan_files", within=within, **asked)
         assert row["deletedFileCount"] == expected
         assert table.files.is_folder(left) == (not expected)
+
+
+def test_how_long_the_client_tries_is_an_option(node: NameNode) -> None:
+    name = "dfs.client.failover.max.attempts"
+    for options, expected in (({}, "5"), ({name: "9"}, "9")):
+        assert not HadoopFiles(ROOT, options).exists(f"{ROOT}/name")
+        assert node.settings == {name: expected}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("134217728", 1 << 27), ("128m", 1 << 27), (" 1G ", 1 << 30), ("64K", 1 << 16)],
+)
+def test_sizes_are_those_of_hadoop(node: NameNode, given: str, expected: int) -> None:
+    options = {"dfs.blocksize": given, "dfs.replication": "2"}
+    HadoopFiles(ROOT, options).write(f"{ROOT}/name", b"")
+    assert node.sizes == {"block_size": expected, "replication": 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("dfs.blocksize", each) for each in ("128mb", "m", "-1", "0", "1.5g", "8e", "²")]
+    + [("dfs.replication", each) for each in ("x", "0", "2k", "32768")],
+)
+def test_other_sizes_are_refused_by_name(node: NameNode, name: str, value: str) -> None:
+    with pytest.raises(TableError, match=rf"setting {name} is '.*'; expected a number such as"):
+        open_files(ROOT, {name: value})

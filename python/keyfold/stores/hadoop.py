@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
-from keyfold.errors import EnvironmentMismatchError
+from keyfold.errors import EnvironmentMismatchError, TableError
 from keyfold.lazy import cached_property
 from keyfold.stores.client_use import PROCESS
 from keyfold.stores.files import Entry, Files, Span, UnsettledError, check_size
@@ -27,7 +27,13 @@ ADVICE = (
     "folder of its hdfs-site.xml?"
 )
 _LOGIN = {"principal": "kerberos_principal", "keytab": "kerberos_keytab"}
-_SIZES = {"dfs.replication": "replication", "dfs.blocksize": "block_size"}
+# The client's own 15 attempts at a name node that is down take three minutes, these half a minute.
+_SETTINGS = {"dfs.client.failover.max.attempts": "5"}
+# The options of new files: the client's name, the units, the bits of a value, and an example.
+_SIZES = {
+    "dfs.replication": ("replication", "", 15, "3"),
+    "dfs.blocksize": ("block_size", "kmgtpe", 63, "134217728 or 128m"),
+}
 _REASONS = {  # of the name node, by the name of its error
     "SafeModeException": "the name node is in safe mode: wait until it has left it "
     "(hdfs dfsadmin -safemode get), and run it again",
@@ -39,6 +45,7 @@ _REASONS = {  # of the name node, by the name of its error
 }
 _ATTEMPTS = 4
 PAUSE = 0.5
+PATIENCE = 10.0  # s; a rename that took longer is not sent again: the client has done so
 _BUFFER = 1 << 20
 _KEPT = 8 << 20  # bytes of a file that can be written anew
 Answer = TypeVar("Answer")
@@ -51,14 +58,17 @@ class HadoopFiles(Files):
     root: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
+    def __post_init__(self) -> None:
+        _sizes(self.root, self.options)
+
     @cached_property
     def client(self) -> Any:
         """hdfs-native's client, logged in."""
         PROCESS.check(self.root)
         login = {_LOGIN[name]: value for name, value in self.options.items() if name in _LOGIN}
-        settings = {name: value for name, value in self.options.items() if name not in _LOGIN}
+        given = {name: value for name, value in self.options.items() if name not in _LOGIN}
         PROCESS.has_clients = True
-        return _library().Client(_node_of(self.root), settings, **login)
+        return _library().Client(_node_of(self.root), _SETTINGS | given, **login)
 
     # ---- reading ----
 
@@ -135,6 +145,7 @@ class HadoopFiles(Files):
     def publish(self, path: str, data: bytes) -> int:
         """See `Files.publish`. The file gets its name by a rename."""
         lost: OSError | None = None
+        since = time.monotonic()
         with self._temporary(path, data) as made:
             for attempt in range(_ATTEMPTS):
                 try:
@@ -147,6 +158,8 @@ class HadoopFiles(Files):
                     if lost is None and is_refusal(error):
                         raise
                     lost = error
+                if time.monotonic() > since + PATIENCE:
+                    break
                 time.sleep(PAUSE * 2 ** (attempt + 1))
         raise UnsettledError(f"{lost}; it may still arrive") from None
 
@@ -252,6 +265,8 @@ class _Written(io.RawIOBase):
         self._files, self._path = files, path
         self._kept: list[bytes] | None = []
         self._at = 0
+        self._writer: Any = None
+        self._failure: OSError | None = None
         self._try(lambda: None)
 
     def write(self, data: Any) -> int:
@@ -270,23 +285,28 @@ class _Written(io.RawIOBase):
             self._try(lambda: self._writer.close())
 
     def _try(self, act: Callable[[], object]) -> None:
+        # What has failed stays so: closing it, which its end does too, would make a shorter file.
+        if self._failure is not None:
+            raise self._failure
         for attempt in range(_ATTEMPTS):
             try:
-                if attempt or not hasattr(self, "_writer"):
+                if attempt or self._writer is None:
                     self._begin()
                 act()
             except (OSError, RuntimeError) as error:
                 found = failed("writing", self._path, error)
-                if self._kept is None or attempt + 1 == _ATTEMPTS or is_refusal(found):
+                is_over = attempt + 1 == _ATTEMPTS or is_refusal(found)
+                if is_over or self._kept is None or self._writer is None:
+                    self._failure = found
                     raise found from None
                 time.sleep(PAUSE * 2 ** (attempt + 1))
             else:
                 return
 
     def _begin(self) -> None:
-        given = self._files.options
-        sizes = {theirs: int(given[name]) for name, theirs in _SIZES.items() if name in given}
+        sizes = _sizes(self._files.root, self._files.options)
         how = _library().WriteOptions(overwrite=True, create_parent=True, **sizes)
+        self._writer = None  # without one, it is the name node that fails, which the client retries
         self._writer = self._files.client.create(_inside(self._path), how)
         for each in self._kept or ():
             self._writer.write(each)
@@ -322,6 +342,24 @@ def _library() -> Any:
             f"HDFS needs the package hdfs-native ({error}): pip install 'keyfold[hdfs]', for the "
             "driver and the executors"
         ) from error
+
+
+def _sizes(root: str, options: Mapping[str, str]) -> dict[str, int]:
+    """The options of new files, for the client. Raises TableError if Hadoop would refuse one."""
+    sizes = {}
+    for name in _SIZES.keys() & options.keys():
+        theirs, units, bits, example = _SIZES[name]
+        text = options[name].strip().lower()
+        unit = text[-1:] if text[-1:] in units else ""
+        number = text.removesuffix(unit)
+        size = int(number) if number.isascii() and number.isdecimal() else 0
+        sizes[theirs] = size << 10 * (units.index(unit) + 1 if unit else 0)
+        if not 0 < sizes[theirs] < 1 << bits:
+            raise TableError(
+                f"{root}: the catalog's setting {name} is {options[name]!r}; expected a number "
+                f"such as {example}"
+            )
+    return sizes
 
 
 def _modified(found: Any) -> int:
