@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -9,7 +10,11 @@ from keyfold import ConflictError, Table
 from keyfold.compact import jobs
 from keyfold.storage.commits import commit
 from keyfold.storage.metadata.snapshots import EXPIRED
-from tests.lifetime.test_old_rows import DAY, ENGINES, NOW, Row, made, put, rows, shown
+from keyfold.testing.tables import layout, parse
+from tests.compact import harness as compaction
+from tests.compact.histories import append, committed, stored, written
+from tests.compact.test_conflicts import told
+from tests.lifetime.test_old_rows import DAY, ENGINES, NOW, Row, is_old, made, put, rows, shown
 
 OLD = NOW - 2 * DAY
 Change = Callable[[Table], object]
@@ -32,6 +37,12 @@ def during(table: Table, patch: Patch, change: Change) -> list[str]:
     table.compact()
     patch.undo()
     return statuses
+
+
+def of_engine(engine: str) -> dict[str, str]:
+    """The options of a table of an engine."""
+    name = "table__merge_engine" if engine == "versioned" else "merge_engine"
+    return {name: engine, **ENGINES[engine]}
 
 
 def touched(table: Table) -> None:
@@ -82,10 +93,7 @@ def test_a_compaction_does_not_let_another_row_be_seen(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_other_keys_are_not_in_the_way(tmp_path: Path, monkeypatch: Patch, engine: str) -> None:
-    of_engine = {} if engine == "versioned" else {"merge_engine": engine}
-    if engine == "versioned":
-        of_engine["table__merge_engine"] = engine
-    table = made(tmp_path, write_only="true", **of_engine, **ENGINES[engine])
+    table = made(tmp_path, write_only="true", **of_engine(engine))
     put(table, (1, OLD, 1), (2, NOW, 1), (5, OLD, 5))
     assert during(table, monkeypatch, beside) == ["committed"]
     assert {k for k, *_ in rows(table)} == {2, 4}
@@ -99,6 +107,57 @@ def test_whole_rows_replace_those_that_go(tmp_path: Path, monkeypatch: Patch) ->
     assert rows(table) == {(1, NOW, 1)}
     updated = [("update_preimage", 1, OLD, 100), ("update_postimage", 1, NOW, 1)]
     assert shown(table, told) == updated
+
+
+def test_an_older_row_is_not_seen_when_the_newer_one_goes(tmp_path: Path) -> None:
+    """Its job began earlier and commits meanwhile."""
+    options = {"record-level.expire-time": "1 d", "record-level.time-field": "at"}
+    kind = layout({"k": "INT", "at": "INT"}, ["k"], options)
+    table = stored(tmp_path, kind)
+    job = written(table, parse(kind, f"+I 1 {NOW}"), 50)
+    append(table, parse(kind, f"+I 1 {OLD} | +I 2 {NOW}"), 201)
+    planned = compaction.plan(table)
+    (step,) = planned["steps"]
+    done = compaction.run(planned, step)
+    committed(table, *job)
+    assert compaction.commit(table, planned, step, done)["outcome"] == "conflict"
+    compaction.compact(table)
+    assert told(table) == f"+I 2 {NOW}"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_changes_meanwhile(tmp_path: Path, monkeypatch: Patch, engine: str, seed: int) -> None:
+    """By random histories: a compaction takes all rows that are old when it commits, no others."""
+    random = Random(f"{seed} {engine}")
+    table = made(tmp_path, write_only="true", **of_engine(engine))
+    took = 0
+
+    def some(table: Table) -> None:
+        keys = random.sample(range(12), 4)
+        put(table, *((k, random.choice([NOW, OLD, None]), random.randrange(9)) for k in keys))
+
+    def changed(table: Table) -> None:
+        nonlocal before
+        change = random.choice(["rows", "time", "deletes"])
+        if change == "rows":
+            some(table)
+        elif change == "time" and engine != "first-row":
+            table.update(f"k < {random.randrange(12)}", {"at": NOW})
+        elif change == "deletes" and engine == "deduplicate":
+            table.delete([{"k": random.randrange(12)}])
+        before = rows(table)
+
+    for _ in range(8):
+        some(table)
+        before = set[Row]()
+        statuses = during(table, monkeypatch, changed)
+        after = rows(table)
+        assert after <= before
+        assert all(map(is_old, before - after))
+        if statuses[0] == "conflict":  # merged once more, with what came
+            assert not any(map(is_old, after))
+        took += len(before - after)
+    assert took
 
 
 @pytest.mark.parametrize("isolation", ["snapshot", "serializable"])
