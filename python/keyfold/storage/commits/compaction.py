@@ -126,17 +126,20 @@ def _check_gone(
     options, by_name = table.options, {(file.name, file.level): file for file in bucket}
     replaces = options.engine.is_default and not options.sequence_fields
     others = [file for at, file in by_name.items() if at not in one.taken]
-    for merged in one.step.merged:
-        files = [by_name[at] for at in merged.files if merged.oldest]
-        for other in others:
-            is_newer = all(other.min_sequence > file.max_sequence for file in files)
-            if replaces and is_newer and not other.is_marked:
-                continue
-            if shares.went(other, files, put):
-                raise ConflictError(
-                    f"compaction of table {table.layout.name}, bucket {other.bucket}: data file "
-                    f"{other.name}, committed meanwhile, writes to rows that were too old before"
-                )
+    sections = [[by_name[at] for at in merged.files] for merged in one.step.merged if merged.oldest]
+    for other in others:
+        is_whole, first = replaces and not other.is_marked, other.min_sequence
+        before = [
+            file
+            for files in sections
+            if not (is_whole and all(file.max_sequence < first for file in files))
+            for file in files
+        ]
+        if shares.went(other, before, put):
+            raise ConflictError(
+                f"compaction of table {table.layout.name}, bucket {other.bucket}: data file "
+                f"{other.name}, committed meanwhile, writes to rows that were too old before"
+            )
 
 
 def check_compaction(table: Table, found: Compaction, bucket: Sequence[LiveFile]) -> None:
