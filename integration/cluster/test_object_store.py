@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from integration import TOP
 from integration.cluster import object_store_session
 from integration.faults.processes import DEADLINE
-from tests.stores import kinds
+from tests.stores import azurite, kinds
 
 CATALOG = "spark.sql.catalog."
 HADOOP = {  # its names of settings that are ours
@@ -66,6 +66,22 @@ def hadoop(spark: SparkSession, options: dict[str, str]) -> Iterator[str]:
     yield f"{name}.shop"
     for setting in theirs:
         spark.conf.unset(f"spark.hadoop.{setting}")
+
+
+@pytest.mark.parametrize("options", ["azure"], indirect=True)
+def test_the_login_of_a_catalog_goes_before_the_sessions(
+    spark: SparkSession, options: dict[str, str]
+) -> None:
+    key = next(setting for setting in options if setting.startswith("fs.azure.account.key."))
+    spark.conf.set(f"{CATALOG}by_signature", "keyfold.spark.KeyfoldCatalog")
+    own = {s: v for s, v in options.items() if s != key} | {"azure.sas-token": azurite.sas_token()}
+    for setting, value in own.items():
+        spark.conf.set(f"{CATALOG}by_signature.{setting}", value)
+    spark.conf.set(f"spark.hadoop.{key}", "YW5vdGhlciBhY2NvdW50cw==")
+    try:
+        assert spark.sql("SHOW NAMESPACES IN by_signature").collect()
+    finally:
+        spark.conf.unset(f"spark.hadoop.{key}")
 
 
 def rows(found: DataFrame) -> list[tuple[object, ...]]:

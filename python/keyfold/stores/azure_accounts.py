@@ -11,7 +11,11 @@ from urllib.parse import urlsplit
 _PUBLIC = ".core.windows.net"
 _KEY, _OAUTH, _SAS = "fs.azure.account.key", "fs.azure.account.oauth2.", "fs.azure.sas."
 _TYPE = "fs.azure.account.auth.type"
-_LOGINS = {"sharedkey": _KEY, "oauth": _OAUTH, "sas": _SAS}
+_LOGINS = {
+    "sharedkey": (_KEY, "azure.account-key"),
+    "oauth": (_OAUTH, "azure.access-token"),
+    "sas": (_SAS, "azure.sas-token"),
+}
 _TENANT, _AUTHORITY = f"{_OAUTH}msi.tenant", f"{_OAUTH}msi.authority"
 _TOKENS = f"{_OAUTH}client.endpoint"  # https://<authority>/<tenant>/oauth2/token
 
@@ -21,21 +25,22 @@ def container_of(bucket: str) -> str:
     return bucket.partition("@")[0]
 
 
-def of_account(bucket: str, options: Mapping[str, str]) -> dict[str, str]:
+def of_account(bucket: str, *layers: Mapping[str, str]) -> dict[str, str]:
     """The options for the account of a bucket, under the names that options for any account have;
-    its name, and its endpoint unless it is in the public cloud, are among them.
+    its name, and its endpoint unless it is in the public cloud, are among them. Of several layers
+    of options the first go before the others.
     """
     container, _, host = bucket.partition("@")
-    name = host.partition(".")[0] or _named(options)
+    found: dict[str, str] = {}
+    for options in reversed(layers):
+        found |= options
+    name = host.partition(".")[0] or _named(found)
     if not name:
-        return dict(options)
+        return found
     host = host or f"{name}.dfs{_PUBLIC}"
-    found = dict(options)
-    for end in {host, host.replace(".blob.", ".dfs.", 1), host.replace(".dfs.", ".blob.", 1)}:
-        of_it = {n.removesuffix(f".{end}"): v for n, v in options.items() if n.endswith(f".{end}")}
-        if f"{_SAS}{container}" in of_it:
-            of_it[f"{_SAS}fixed.token"] = of_it[f"{_SAS}{container}"]
-        found |= of_it
+    for options in reversed(layers):
+        found |= options
+        found |= _of_host(host, container, options)
     found["azure.account-name"] = name
     if not host.endswith(_PUBLIC) and not found.get("azure.endpoint"):
         found["azure.endpoint"] = f"https://{host.replace('.dfs.', '.blob.', 1)}"
@@ -44,6 +49,17 @@ def of_account(bucket: str, options: Mapping[str, str]) -> dict[str, str]:
         found[_AUTHORITY] = f"{place.scheme}://{place.netloc}"
         found[_TENANT] = place.path.strip("/").partition("/")[0]
     return _of_type(found)
+
+
+def _of_host(host: str, container: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options that are for that account alone."""
+    found: dict[str, str] = {}
+    for end in {host, host.replace(".blob.", ".dfs.", 1), host.replace(".dfs.", ".blob.", 1)}:
+        of_it = {n.removesuffix(f".{end}"): v for n, v in options.items() if n.endswith(f".{end}")}
+        if f"{_SAS}{container}" in of_it:
+            of_it[f"{_SAS}fixed.token"] = of_it[f"{_SAS}{container}"]
+        found |= of_it
+    return found
 
 
 def _named(options: Mapping[str, str]) -> str:
@@ -55,6 +71,8 @@ def _named(options: Mapping[str, str]) -> str:
 
 def _of_type(options: dict[str, str]) -> dict[str, str]:
     """Without the logins of another type than the one that Hadoop is told to use."""
-    chosen = _LOGINS.get(options.get(_TYPE, "").lower())
-    others = tuple(login for login in _LOGINS.values() if chosen and login != chosen)
-    return {n: v for n, v in options.items() if not n.startswith(others)} if others else options
+    chosen = options.get(_TYPE, "").lower()
+    if chosen not in _LOGINS:
+        return options
+    others = tuple(n for kind, names in _LOGINS.items() if kind != chosen for n in names)
+    return {n: v for n, v in options.items() if not n.startswith(others)}

@@ -357,15 +357,17 @@ def check_settings(catalog: str, options: Mapping[str, str], *, is_rest: bool) -
     """Raises TableError if nobody reads a setting; the error names the one that is most like it."""
     known = [*_ALWAYS, *settings.NAMES, *(_REST if is_rest else ())]
     passed = (*_OF_STORES, *(_OF_SERVERS if is_rest else ()))
-    for name in options:
+    for given in options:
+        name = given.removeprefix(settings.OF_SESSION)
         if name in known:
             continue
+        place = given if given != name else f"spark.sql.catalog.{catalog}.{name}"
         is_passed = name.startswith(passed)
         near = difflib.get_close_matches(name, known, 1, _ALIKE if is_passed else 0.6)
         if near or not is_passed:
             hint = f"; did you mean {near[0]}?" if near else ""
             raise TableError(
-                f"catalog {catalog}: setting spark.sql.catalog.{catalog}.{name} is unknown{hint} "
+                f"catalog {catalog}: setting {place} is unknown{hint} "
                 f"(known: {', '.join(known[: len(_ALWAYS)])}, and those of the store; in Python "
                 "connect also takes threads, memory, lookup_memory and modules)"
             )

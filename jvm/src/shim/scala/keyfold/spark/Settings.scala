@@ -6,7 +6,7 @@ import org.apache.spark.sql.SparkSession
 
 /** Both sides: the value of a `spark.*` setting where this code runs. */
 object Settings {
-  private val HadoopStore = """spark\.hadoop\.((?:fs\.s3a|fs\.gs|fs\.azure|google\.cloud\.auth)\..+)""".r
+  private val HadoopStore = """spark\.hadoop\.(?:fs\.s3a|fs\.gs|fs\.azure|google\.cloud\.auth)\..+"""
   private val Own = "spark.keyfold."
   private val Registered = "spark.keyfold.registered."
   private val LeafParallelism = "spark.sql.leafNodeDefaultParallelism"
@@ -82,7 +82,7 @@ object Settings {
 
   /** Driver side: the settings of Hadoop's object stores, which count where a catalog's own options are silent. */
   def objectStore: Map[String, String] = session.toSeq.flatMap(_.conf.getAll)
-    .collect { case (HadoopStore(name), value) => name -> value }.toMap
+    .filter(_._1.matches(HadoopStore)).toMap
 
   private def session: Option[SparkSession] = SparkSession.getActiveSession.orElse(SparkSession.getDefaultSession)
 
