@@ -12,6 +12,7 @@ import pytest
 from keyfold.stores import objects
 from keyfold.stores.files import UnsettledError
 from keyfold.stores.objects import ObjectFiles
+from keyfold.stores.opened import open_files
 from tests.stores import kinds, proxy
 from tests.stores.proxy import CUT, LOST, Answer, Request
 from tests.stores.test_objects import files_of
@@ -87,6 +88,16 @@ def test_a_throttled_request_is_sent_again(options: Options, busy: Answer) -> No
         assert files.publish(path, b"ours")
         assert files.read(path) == b"ours"
         assert not any(rule.left for rule in rules)
+
+
+@pytest.mark.parametrize("served", ["google", "azure"], indirect=True)
+def test_a_store_that_throttles_is_opened(options: Options) -> None:
+    """What is asked of it first is patient."""
+    busy = First("GET", 2 * PATIENCE_OF_CLIENT, BUSY[0])
+    with proxy.before(options[kinds.endpoint_of(options)], busy) as endpoint:
+        files, root = open_files(options["warehouse"], kinds.at(options, endpoint))
+        assert busy.left == PATIENCE_OF_CLIENT
+        assert not files.is_folder(root)
 
 
 def test_a_store_that_throttles_for_ever_is_an_error(

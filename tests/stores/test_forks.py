@@ -6,6 +6,8 @@ import pytest
 
 import keyfold
 from keyfold import EnvironmentMismatchError, Table
+from keyfold.stores.objects import ObjectFiles
+from tests.stores.test_objects import files_of
 
 
 def upserted(table: Table) -> int:
@@ -13,13 +15,21 @@ def upserted(table: Table) -> int:
     return table.scan().to_arrow().num_rows
 
 
+def published(files: ObjectFiles, path: str) -> int:
+    return files.publish(path, b"")
+
+
 @pytest.mark.parametrize("served", ["s3"], indirect=True)
 def test_forked_processes_are_refused_and_spawned_ones_are_not(options: dict[str, str]) -> None:
     warehouse = options.pop("warehouse")
     table = keyfold.connect(warehouse, **options).create_table("t", {"k": "INT"}, ["k"])
     table.upsert([{"k": 1}])
+    files = files_of(options | {"warehouse": warehouse})
     with multiprocessing.get_context("fork").Pool(1) as pool:
         answer = pool.apply_async(upserted, (table,))
+        with pytest.raises(EnvironmentMismatchError, match="start processes with 'spawn'"):
+            answer.get(60)
+        answer = pool.apply_async(published, (files, f"{files.root}/name"))
         with pytest.raises(EnvironmentMismatchError, match="start processes with 'spawn'"):
             answer.get(60)
     with multiprocessing.get_context("spawn").Pool(1) as pool:

@@ -80,6 +80,10 @@ class Files(Protocol):
     def is_folder(self, path: str) -> bool:
         """Whether a folder is there."""
 
+    def reach(self, path: str) -> None:
+        """Ask the store about a folder, for any answer. Raises what the store does."""
+        self.is_folder(path)
+
     def entries(self, path: str) -> list[Entry]:
         """The files and folders in a folder; empty if it is missing."""
 

@@ -102,6 +102,13 @@ class ObjectFiles(Files):
     def is_folder(self, path: str) -> bool:
         return self._asked("listing", path, lambda key: any(True for _ in self._below(key)))
 
+    def reach(self, path: str) -> None:
+        try:
+            self._asked("listing", path, lambda key: any(True for _ in self._below(key)), 0)
+        except OSError as error:  # a store that has too many requests is there
+            if not _THROTTLED.search(str(error)):
+                raise
+
     def stamp(self, path: str) -> str:
         found = self._there(path)
         return f"{found['e_tag']}-{found['last_modified'].timestamp()}"
@@ -155,6 +162,7 @@ class ObjectFiles(Files):
         too), so the file it then finds may be its own. A put's id (`_MARK`) decides that: contents
         may be equal, as those of two schemas made in one millisecond are.
         """
+        PROCESS.check(self.root)
         lost: BaseError | None = None
         mark = uuid.uuid4().hex
         ours: Any = {_MARK: mark}
@@ -236,11 +244,13 @@ class ObjectFiles(Files):
             return self._there(path)
         return None
 
-    def _asked(self, doing: str, path: str, ask: Callable[[str], Answer]) -> Answer:
+    def _asked(
+        self, doing: str, path: str, ask: Callable[[str], Answer], waits: int | None = None
+    ) -> Answer:
         """The store's answer. Raises OSError, without any credential, if the request fails."""
         PROCESS.check(self.root)
         try:
-            return _patiently(lambda: ask(settings.key_of(path)))
+            return _patiently(lambda: ask(settings.key_of(path)), waits)
         except FileNotFoundError:
             if doing in _OF_FILES:
                 raise FileNotFoundError(path) from None
@@ -295,11 +305,11 @@ class _Written(io.RawIOBase):
         return True
 
 
-def _patiently(ask: Callable[[], Answer]) -> Answer:
+def _patiently(ask: Callable[[], Answer], waits: int | None = None) -> Answer:
     """The answer of a store. If it has too many requests, it is asked again, more and more seldom:
     the client gives up after two seconds, and its errors don't say how long the store asks for.
     """
-    for wait in range(_PATIENCE):
+    for wait in range(_PATIENCE if waits is None else waits):
         try:
             return ask()
         except BaseError as error:

@@ -73,7 +73,7 @@ def _reach(root: str, options: frozenset[tuple[str, str]]) -> None:
     TableError if it has no such bucket.
     """
     try:
-        _answered(lambda: store_of(root, dict(options)).is_folder(root))
+        _answered(lambda: store_of(root, dict(options)).reach(root))
     except TableError:
         raise
     except Exception as error:  # each client has errors of its own
