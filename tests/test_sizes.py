@@ -20,7 +20,7 @@ SHIM_LINES, SCALA_LINES = 5_518, 11_901
 # Products whose steps were kernels of their own took a sixth longer; merges go from both ends at
 # once, with all places in registers.
 LONG_KERNELS = {"multiply_decimals", "merge_words", "merge_packed"}
-CLIENT_LINES = 720  # of Scala that programs call and nothing else uses, which counts by itself
+CLIENT_LINES = 760  # of Scala that programs call and nothing else uses, which counts by itself
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef, int]]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time, timezone
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from keyfold import Catalog
+from keyfold.errors import KeyfoldError
 
+COUNTS = {"id": "BIGINT", "n": "BIGINT"}
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -85,3 +88,12 @@ def rows_of(catalog: Catalog, name: str) -> list[tuple[Any, ...]]:
     """The rows of a table, as the Python door reads them, in order."""
     found = catalog.table(name.removeprefix("keyfold.")).scan().to_pylist()
     return sorted(tuple(row.values()) for row in found)
+
+
+def refused(call: Callable[[], Any], *words: str) -> str:
+    """The kind of the error that a call ends with; its message has all the words."""
+    with pytest.raises(KeyfoldError) as caught:
+        call()
+    for word in words:
+        assert word in str(caught.value)
+    return str(caught.value.kind)

@@ -2,6 +2,8 @@
 several streams, look-ups, and what is left if the JVM leaves or a process is asked nonsense.
 """
 
+import re
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from keyfold.tables.table import Table
 from tests.bridge.client import Server, Worker, eventually, server
 
 COLUMNS = ["id", "n"]
+FOUND = "_is_found"
 
 
 @pytest.fixture(scope="module")
@@ -139,8 +142,10 @@ def test_look_ups_see_each_commit(client: Worker, table: Table) -> None:
     for n in (1, 2):
         table.upsert([{"id": 2, "n": n}])
         found = ask_for(client, "look_up", table, keys).to_pylist()
-        assert found == [{"id": 2, "n": n}, {"id": None, "n": None}]
-    assert ask_for(client, "look_up_prefix", table, keys[:1]).to_pylist() == [{"id": 2, "n": 2}]
+        wanted = [{"id": 2, "n": n, FOUND: True}, {"id": None, "n": None, FOUND: False}]
+        assert found == wanted
+    found = ask_for(client, "look_up_prefix", table, keys[:1]).to_pylist()
+    assert found == [{"id": 2, "n": 2, FOUND: True}]
 
 
 def test_a_connection_goes_on_after_a_look_up_that_is_refused(client: Worker, table: Table) -> None:
@@ -152,3 +157,25 @@ def test_a_connection_goes_on_after_a_look_up_that_is_refused(client: Worker, ta
     assert answer is not None
     assert "x" in answer["error"]["message"]
     assert ask_for(client, "look_up", table, [{"id": 2}]).num_rows == 1
+
+
+def test_a_process_has_no_cap_and_ends_once_it_is_full(client: Worker, table: Table) -> None:
+    assert resource.prlimit(client.pid, resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY
+    assert ask_for(client, "look_up", table, [{"id": 2}]).num_rows == 1
+    count = 1 << 20
+    table.upsert(pa.table({"id": range(count), "n": range(count)}))
+    status = Path(f"/proc/{client.pid}/status").read_text()
+    found = re.search(r"VmSize:\s*(\d+)", status)
+    assert found is not None
+    most = (int(found[1]) << 10) + (4 << 20)
+    resource.prlimit(client.pid, resource.RLIMIT_AS, (most, most))
+    client.send({"question": "look_up", **about(table, columns=COLUMNS, refresh_ms=0)})
+    batch = pa.RecordBatch.from_pylist([{"id": 2}])
+    client.send_batches(batch.schema, iter((batch,)))
+    answer = client.receive()
+    assert answer is not None
+    message = answer["error"]["message"]
+    assert "could not get more memory" in message
+    assert "keyfold sets it no cap" in message
+    assert "worker.memory" not in message
+    assert client.receive() is None

@@ -58,22 +58,32 @@ def cap(allowed: int | None) -> None:
 
 
 def explained(error: Exception) -> Exception:
-    """The error; if memory ran out, one of ours instead that says which option to raise."""
-    if not _is_of_memory(error):
+    """The error; if memory ran out, one of ours instead that says what to raise."""
+    if not is_of_memory(error):
         return error
     limit, most = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))  # the failed call's memory is still held
-    capped = "has no cap of its own" if limit == resource.RLIM_INFINITY else "reached its cap"
+    if limit == resource.RLIM_INFINITY:
+        wrong = (
+            f"process {os.getpid()} could not get more memory, of which it has {budget.taken()} "
+            "bytes; keyfold sets it no cap: leave it more beside the JVM, in the machine or its "
+            "container"
+        )
+    else:
+        wrong = (
+            f"worker {os.getpid()} could not get more memory and reached its cap ({OPTION}, on top "
+            f"of what it shares with the fork server; {budget.taken()} bytes of data in all, limit "
+            f"{limit}); raise {OPTION}"
+        )
     ours = KeyfoldError(
-        f"worker {os.getpid()} could not get more memory and {capped} ({OPTION}, on top of what it "
-        f"shares with the fork server; {budget.taken()} bytes of data in all, limit {limit}); "
-        f"raise {OPTION}, or lower the table's write-buffer-size. Python says: {describe(error)}"
+        f"{wrong}, or lower the table's write-buffer-size. Python says: {describe(error)}"
     )
     ours.__cause__ = error
     return ours
 
 
-def _is_of_memory(error: Exception) -> bool:
+def is_of_memory(error: Exception) -> bool:
+    """Whether memory ran out."""
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         return True
     return any(words in str(error) for words in _OTHER_WORDS)

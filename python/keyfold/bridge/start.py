@@ -88,9 +88,9 @@ def live_as_worker(connection: socket.socket, allowed: int | None) -> None:
     importlib.import_module("keyfold.questions.executor").live(connection, allowed, own_log())
 
 
-def live_as_client(connection: socket.socket, allowed: int | None) -> None:
+def live_as_client(connection: socket.socket, _allowed: int | None) -> None:
     """The life of the process of a program's writer or look-ups."""
-    importlib.import_module("keyfold.client.process").live(connection, allowed, own_log())
+    importlib.import_module("keyfold.client.process").live(connection, own_log())
 
 
 LIVES = {"worker": live_as_worker, "client": live_as_client}

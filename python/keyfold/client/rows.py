@@ -10,7 +10,8 @@ the end, which is answered by {"snapshot": id or null}. All of it is one transac
 frame, which may come at any time, nothing more is read of what the JVM sends, until it closes the
 connection. If it does so before the answer, nothing has changed.
 
-A look-up is one stream of keys, answered by an ok frame, a stream of rows and an ok frame.
+A look-up is one stream of keys, answered by an ok frame, a stream of rows and an ok frame. Its last
+column says whether there is a row. A process whose memory ran out says so, and ends.
 """
 
 from __future__ import annotations
@@ -28,11 +29,14 @@ from keyfold.bridge.frames import Frame
 from keyfold.errors import NotSupportedError
 from keyfold.lookup.row_group_cache import DEFAULT as LOOKUP_MEMORY
 from keyfold.options.declared import TableOptions
-from keyfold.questions.serve import CODE, Answer, sending_errors
+from keyfold.questions.serve import CODE, Answer, ErrorSent, sending_errors
+from keyfold.tables.by_key import found_of
 from keyfold.tables.session import Session
 from keyfold.tables.table import Table
 from keyfold.tables.writable import Writable
 from keyfold.user_functions.sources import Sources
+
+IS_FOUND = "_is_found"
 
 Step = tuple[str, Iterator[pa.RecordBatch]]
 
@@ -127,8 +131,8 @@ def _alone(
 def look_up(channel: Channel, question: Frame) -> None:
     """Send the row of each key, with NULLs where there is none."""
 
-    def rows(table: Table, keys: pa.Table) -> pa.Table:
-        return table.get_many(keys, question["columns"], refresh_ms=question["refresh_ms"])
+    def rows(table: Table, keys: pa.Table) -> tuple[pa.ChunkedArray, pa.Table]:
+        return found_of(table, keys, question["columns"], question["refresh_ms"])
 
     _answered(channel, question, rows)
 
@@ -136,19 +140,28 @@ def look_up(channel: Channel, question: Frame) -> None:
 def look_up_prefix(channel: Channel, question: Frame) -> None:
     """Send all rows whose key begins with the values of the one row that comes in."""
 
-    def rows(table: Table, keys: pa.Table) -> pa.Table:
+    def rows(table: Table, keys: pa.Table) -> tuple[pa.Array, pa.Table]:
         (key,) = keys.to_pylist()
-        return table.prefix(key, question["columns"], refresh_ms=question["refresh_ms"])
+        found = table.prefix(key, question["columns"], refresh_ms=question["refresh_ms"])
+        return pa.repeat(True, found.num_rows), found
 
     _answered(channel, question, rows)
 
 
 def _answered(
-    channel: Channel, question: Frame, rows: Callable[[Table, pa.Table], pa.Table]
+    channel: Channel,
+    question: Frame,
+    rows: Callable[[Table, pa.Table], tuple[pa.Array | pa.ChunkedArray, pa.Table]],
 ) -> None:
     keys = pa.Table.from_batches(list(channel.receive_batches()))
-    with sending_errors(channel, "looking keys up"):
-        found = rows(table_of(question), keys)
+    try:
+        with sending_errors(channel, "looking keys up"):
+            flags, found = rows(table_of(question), keys)
+            found = found.append_column(IS_FOUND, flags)
+    except ErrorSent as sent:
+        if isinstance(sent.__cause__, Exception) and memory.is_of_memory(sent.__cause__):
+            raise Disconnected("the process is full: the next one begins empty") from sent
+        raise
     channel.send({"ok": {}})
     channel.send_batches(found.schema, iter(found.to_batches()))
     channel.send({"ok": {}})

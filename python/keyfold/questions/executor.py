@@ -9,6 +9,7 @@ import os
 import socket
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.abc import MetaPathFinder
 
 from keyfold.bridge import frames, memory
@@ -40,22 +41,21 @@ class WithoutPandas(MetaPathFinder):
             raise ModuleNotFoundError("keyfold's workers do without pandas", name=fullname)
 
 
-def live(
-    connection: socket.socket,
-    allowed: int | None,
-    log: str,
-    answers: Mapping[str, Answer] = ANSWERS,
-) -> None:
+def live(connection: socket.socket, allowed: int | None, log: str) -> None:
     """Serve one connection until its peer leaves; `allowed` bytes cap the memory."""
+    try:
+        memory.cap(allowed)
+    except KeyfoldError as e:
+        with suppress(Disconnected):
+            Channel(connection).send(frames.failure(e, "starting a worker"))
+        return
+    answer(connection, log, ANSWERS)
+
+
+def answer(connection: socket.socket, log: str, answers: Mapping[str, Answer]) -> None:
+    """Greet the peer of a connection and answer its questions until it leaves."""
     sys.meta_path.insert(0, WithoutPandas())
     channel = Channel(connection)
-    try:
-        try:
-            memory.cap(allowed)
-        except KeyfoldError as e:
-            channel.send(frames.failure(e, "starting a worker"))
-            return
+    with suppress(Disconnected):
         channel.send({"ok": {"pid": os.getpid(), "stderr": log}})
         serve(channel, answers)
-    except Disconnected:
-        return

@@ -22,6 +22,25 @@ from keyfold.tables.transactions import opened
 _TRIES = 5
 
 
+def found_of(
+    table: ByKey, keys_: Any, columns: Sequence[str] | None, refresh_ms: float
+) -> tuple[pa.ChunkedArray, pa.Table]:
+    """The answer of `get_many`, and for each key whether it has a row: where keys may be NULL, no
+    column tells.
+    """
+    made: list[pa.RecordBatch] = []  # once: the keys may be a stream
+
+    def ask(lookups: TableLookups) -> tuple[pa.ChunkedArray, pa.Table]:
+        if not made:
+            made.append(keys.keys_of(lookups.layout, keys_, "looking up in"))
+        spread = table._session.spread(made[0].num_rows)
+        rounds = [lookups.look_up(some, spread) for some in keys.rounds(made[0])]
+        flags, rows = zip(*rounds, strict=True)
+        return pa.chunked_array(flags), pa.Table.from_batches(rows)
+
+    return table._asked(columns, refresh_ms, ask)
+
+
 @doors(lambda table: f"table {table.name}")
 class ByKey(Described):
     """A table by its name or path, as it is now."""
@@ -48,16 +67,7 @@ class ByKey(Described):
         are rows in any form, with the columns of the primary key; they may repeat. The snapshot is
         that of `get`.
         """
-        made: list[pa.RecordBatch] = []  # once: the keys may be a stream
-
-        def ask(lookups: TableLookups) -> pa.Table:
-            if not made:
-                made.append(keys.keys_of(lookups.layout, keys_, "looking up in"))
-            spread = self._session.spread(made[0].num_rows)
-            found = (lookups.look_up(some, spread)[1] for some in keys.rounds(made[0]))
-            return pa.Table.from_batches(found)
-
-        return self._asked(columns, refresh_ms, ask)
+        return found_of(self, keys_, columns, refresh_ms)[1]
 
     def prefix(
         self, key: Mapping[str, Any], columns: Sequence[str] | None = None, *, refresh_ms: float = 0

@@ -7,11 +7,12 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{KeyfoldException, Kinds}
-import keyfold.spark.processes.WorkerPool
+import keyfold.spark.processes.{Lease, WorkerPool}
 import keyfold.spark.table.{KeyfoldTable => Loaded}
 import org.apache.spark.sql.{SparkSession, classic}
 import org.apache.spark.sql.catalyst.plans.logical.View
 import org.apache.spark.sql.keyfold.{Ours, SqlTypes}
+import org.apache.spark.sql.keyfold.arrow.ArrowBatchWriter
 import org.apache.spark.sql.types.{StructField, StructType}
 
 /** A table of a keyfold catalog, for programs that write and look up rows without SQL, on the driver. Its columns are
@@ -53,13 +54,18 @@ final class KeyfoldTable private (table: Loaded) {
 object KeyfoldTable {
   private[client] val processes = new WorkerPool("client")
 
+  /** Rows to a process, which is given up if there is no memory for them. */
+  private[client] def stream(lease: Lease, schema: StructType): ArrowBatchWriter =
+    try new ArrowBatchWriter(schema, lease.worker.out)
+    catch { case failure: Throwable => lease.drop(); throw failure }
+
   def builder(): TableBuilder = new TableBuilder()
 
   /** The table of that name in SQL. Throws a KeyfoldException of the kind NoSuchTableError if there is none, TableError
     * if it is no table of a keyfold catalog.
     */
   def open(session: SparkSession, name: String): KeyfoldTable = {
-    val plan = TableBuilder.unchecked(session.table(name)) match {
+    val plan = TableBuilder.unchecked(session)(session.table(name)) match {
       case rows: classic.Dataset[_] => rows.queryExecution.analyzed
       case _ => throw refused(name, "it is in a session of Spark Connect, whose tables are on its server")
     }

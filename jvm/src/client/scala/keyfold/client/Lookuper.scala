@@ -19,16 +19,14 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
   */
 final class Lookuper private[client] (table: KeyfoldTable, wanted: StructType, refreshMillis: Long)
     extends AutoCloseable {
+  if (table.keys.isEmpty) throw refused("it has no primary key")
+
   private val names = wanted.fieldNames.toSeq
-  /** The first column of the key tells whether there is a row. */
-  private val first = table.keys.headOption.getOrElse(throw refused("it has no primary key"))
-  private val asked = if (names.contains(first)) names else names :+ first
-  private val place = asked.indexOf(first)
   private val keySchema = StructType(table.keyColumns)
   private val values = new Values(s"looking up in table $table")
   private val keyOf = values.rows(StructType(keySchema.map(_.copy(nullable = true))))
-  private val byKey = table.question("look_up", "columns" -> asked, "refresh_ms" -> refreshMillis)
-  private val byPrefix = table.question("look_up_prefix", "columns" -> asked, "refresh_ms" -> refreshMillis)
+  private val byKey = table.question("look_up", "columns" -> names, "refresh_ms" -> refreshMillis)
+  private val byPrefix = table.question("look_up_prefix", "columns" -> names, "refresh_ms" -> refreshMillis)
   private var open: Option[Open] = None
   private var made: Option[(StructType, InternalRow => Row)] = None
   private var isClosed = false
@@ -42,11 +40,14 @@ final class Lookuper private[client] (table: KeyfoldTable, wanted: StructType, r
   /** The row of each key, a Map or a Row, in the order of the keys, with null where there is none: much faster than
     * one after another.
     */
-  def lookup(keys: JavaList[_]): JavaList[Row] = rowsOf(keys.asScala.toSeq).asJava
+  def lookup(keys: JavaList[_]): JavaList[Row] =
+    rowsOf(Option(keys).getOrElse(throw refused("expected a List of keys, found null")).asScala.toSeq).asJava
 
   /** All rows whose key begins with these values, in no order. */
   def prefixLookup(prefix: JavaMap[String, _]): JavaList[Row] = {
-    val schema = StructType(table.columns(prefix.keySet.asScala.toSeq, "looking up in").map(_.copy(nullable = true)))
+    val named = Option(prefix).getOrElse(throw refused("expected a Map of the first columns, found null")).keySet
+    val schema = StructType(table.columns(named.asScala.toSeq, "looking up in").map(_.copy(nullable = true)))
+    if (schema.fieldNames.distinct.length < named.size) throw values.twice(named.asScala)
     ask(byPrefix, schema, Seq(values.rows(schema)(prefix))).asJava
   }
 
@@ -83,16 +84,18 @@ final class Lookuper private[client] (table: KeyfoldTable, wanted: StructType, r
 
   private final class Open(lease: Lease) {
     private val worker = lease.worker
-    private val keys = new ArrowBatchWriter(keySchema, worker.out)
+    private val keys = KeyfoldTable.stream(lease, keySchema)
 
     def send(question: JsonNode, schema: StructType, rows: Seq[InternalRow]): Unit = {
       worker.send(question)
       val stream = if (schema eq keySchema) keys else new ArrowBatchWriter(schema, worker.out)
-      rows.foreach(row => if (stream.write(row)) worker.heard(stream.flush()))
-      worker.heard(stream.finish())
-      if (stream ne keys) stream.close()
+      try {
+        rows.foreach(row => if (stream.write(row)) worker.heard(stream.flush()))
+        worker.heard(stream.finish())
+      } finally if (stream ne keys) stream.close()
     }
 
+    /** Rows of the answer, null where its last column says that a key has none. */
     def rows(): Seq[Row] = {
       worker.answer(): Unit
       val (found, stream) = (ArrayBuffer.empty[Row], new ArrowBatchReader(worker.in))
@@ -101,7 +104,7 @@ final class Lookuper private[client] (table: KeyfoldTable, wanted: StructType, r
         val batch = new ColumnarBatch(names.indices.map(all.column(_)).toArray, all.numRows)
         val convert = converter(batch)
         (0 until all.numRows).foreach { i =>
-          found += (if (all.column(place).isNullAt(i)) null else convert(batch.getRow(i)))
+          found += (if (all.column(names.length).getBoolean(i)) convert(batch.getRow(i)) else null)
         }
       } finally stream.close()
       worker.answer(): Unit

@@ -5,9 +5,10 @@ import scala.collection.mutable
 
 import keyfold.spark.table.Names.quote
 import keyfold.spark.{KeyfoldException, Kinds}
-import org.apache.spark.sql.{AnalysisException, SparkSession}
+import org.apache.spark.sql.{AnalysisException, SparkSession, classic}
 import org.apache.spark.sql.catalyst.analysis.{NoSuchNamespaceException, NoSuchTableException,
   TableAlreadyExistsException}
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.keyfold.Refusal
 
 /** The definition of a table, given part by part. It becomes a CREATE TABLE, so that everything is checked as there.
@@ -48,7 +49,7 @@ final class TableBuilder private[client] () {
     * kind TableExistsError if the name is taken, TableError or NotSupportedError if there can't be such a table.
     */
   def create(session: SparkSession, name: String): KeyfoldTable = {
-    TableBuilder.unchecked(session.sql(statement(session, name)): Unit)
+    TableBuilder.unchecked(session)(session.sql(statement(session, name)): Unit)
     KeyfoldTable.open(session, name)
   }
 
@@ -72,19 +73,27 @@ final class TableBuilder private[client] () {
 }
 
 private[client] object TableBuilder {
-  private val Escaped = Map('\\' -> "\\\\", '\'' -> "\\'", '$' -> "\\u0024") // Spark puts variables in place of ${…}
+  private val Escaped = Map('\\' -> "\\\\", '\'' -> "\\'")
   private val Legacy = "spark.sql.parser.escapedStringLiterals"
 
   def literal(session: SparkSession, text: String): String = {
     if (text.exists(Escaped.contains) && session.conf.get(Legacy, "false").toBoolean)
-      throw new KeyfoldException("NotSupportedError", s"'$text' has a \\, ' or $$, which a text of SQL can't have "
+      throw new KeyfoldException("NotSupportedError", s"'$text' has a \\ or ', which a text of SQL can't have "
         + s"under $Legacy = true: unset it")
     text.map(letter => Escaped.getOrElse(letter, letter.toString)).mkString("'", "", "'")
   }
 
-  /** Throws failures that Java's compiler lets a program catch. */
-  def unchecked[T](work: => T): T =
-    try work
+  /** Throws failures that Java's compiler lets a program catch. Texts are taken as they are: Spark puts no variables in
+    * place of ${…}, which a name may have.
+    */
+  def unchecked[T](session: SparkSession)(work: => T): T =
+    try session match {
+        case own: classic.SparkSession =>
+          val conf = own.sessionState.conf.clone()
+          conf.setConf(SQLConf.VARIABLE_SUBSTITUTE_ENABLED, false)
+          SQLConf.withExistingConf(conf)(work)
+        case _ => work
+      }
     catch {
       case refused: Refusal => throw Option(refused.getCause).collect { case ours: KeyfoldException => ours }
           .getOrElse(new KeyfoldException(Kinds.Table, refused.getMessage, refused))

@@ -10,7 +10,8 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.keyfold.arrow.ArrowBatchWriter
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 
 /** Writes rows and deletes keys. They are sent to a Python process in batches and become one snapshot by `flush`, in
   * the order in which they came as far as it matters; others see nothing of them before. If a call fails, nothing since
@@ -27,7 +28,9 @@ final class UpsertWriter private[client] (table: KeyfoldTable, schema: StructTyp
   private val rowOf = values.rows(schema)
   private val keyOf = new Values(s"deleting from table $table").rows(keySchema)
   private val known = UnsafeProjection.create(keySchema)
+  private val alike = UnsafeProjection.create(StructType(keySchema.map(_.copy(nullable = true))))
   private val deleted = mutable.LinkedHashSet.empty[UnsafeRow]
+  private val deletedAlike = mutable.HashSet.empty[UnsafeRow]
   private var token: Option[(String, Long)] = None
   private var sending: Option[Sending] = None
   private var ended: Option[String] = None
@@ -76,22 +79,33 @@ final class UpsertWriter private[client] (table: KeyfoldTable, schema: StructTyp
 
   private def write(fields: Any): Unit = calling {
     val row = rowOf(fields)
-    if (deleted.nonEmpty && deleted.contains(keyIn(row))) sendDeleted()
+    if (deleted.nonEmpty && deletedAlike.contains(alikeOf(row, places))) sendDeleted()
     current().write(row)
   }
 
   /** Keys are sent after the rows of other keys that come later, so that few deletes are many at once. */
   private def remove(key: Any): Unit = calling {
-    deleted += known(keyOf(key)).copy()
+    val row = keyOf(key)
+    deleted += known(row).copy()
+    deletedAlike += alikeOf(row, places.indices).copy()
     if (deleted.size >= MostKeys) sendDeleted()
   }
 
-  private def keyIn(row: InternalRow): UnsafeRow =
-    known(new GenericInternalRow(places.map(i => row.get(i, schema(i).dataType)).toArray[Any]))
+  /** One row for all keys that may be one in the table, though their values differ: CHAR and VARCHAR have blanks that
+    * don't count, there are two zeros, and times may have fewer digits there. Other keys may have it too.
+    */
+  private def alikeOf(row: InternalRow, at: Seq[Int]): UnsafeRow = alike(new GenericInternalRow(at.zip(keySchema).map {
+    case (i, key) => (key.dataType, row.get(i, key.dataType)) match {
+        case (_, text: UTF8String) => text.trimRight()
+        case (BooleanType | ByteType | ShortType | IntegerType | LongType | DateType | _: DecimalType, same) => same
+        case _ => null
+      }
+  }.toArray[Any]))
 
   private def sendDeleted(): Unit = {
     current().delete(deleted)
     deleted.clear()
+    deletedAlike.clear()
   }
 
   private def current(): Sending = sending.getOrElse {
@@ -117,7 +131,7 @@ final class UpsertWriter private[client] (table: KeyfoldTable, schema: StructTyp
   private final class Sending(question: JsonNode) {
     private val lease = KeyfoldTable.processes.take()
     private val worker = lease.worker
-    private val rows = new ArrowBatchWriter(schema, worker.out)
+    private val rows = KeyfoldTable.stream(lease, schema)
     private var isAmongRows = false
     try worker.ask(question): Unit
     catch { case failure: Throwable => drop(); throw failure }

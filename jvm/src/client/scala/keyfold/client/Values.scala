@@ -46,11 +46,11 @@ private[client] final class Values(doing: String) {
     case FloatType => ({
         case number: Float => number
         case number: Double if number.isNaN || number.toFloat.toDouble == number => number.toFloat
-      }: Taken).orElse(whole(-1L << 24, 1L << 24)(_.toFloat))
+      }: Taken).orElse(exact(_.floatValue.toDouble).andThen(_.toFloat))
     case DoubleType => ({
         case number: Double => number
         case number: Float => number.toDouble
-      }: Taken).orElse(whole(-1L << 53, 1L << 53)(_.toDouble))
+      }: Taken).orElse(exact(_.doubleValue))
     case decimal: DecimalType => Function.unlift(decimalOf(decimal, _))
     case _: StringType => { case text: CharSequence => UTF8String.fromString(text.toString) }
     case BinaryType => { case bytes: Array[Byte] => bytes }
@@ -87,12 +87,19 @@ private[client] final class Values(doing: String) {
   }
 
   private def whole(least: Long, most: Long)(made: Long => Any): Taken = Function.unlift { (value: Any) =>
-    val number = value match {
-      case _: Long | _: Int | _: Short | _: Byte => Some(value.asInstanceOf[Number].longValue)
-      case large: BigInteger => Try(large.longValueExact).toOption
-      case _ => None
-    }
-    number.filter(one => least <= one && one <= most).map(made)
+    wholeOf(value).filter(_.bitLength < 64).map(_.longValue).filter(one => least <= one && one <= most).map(made)
+  }
+
+  /** Whole numbers that are the same in a type of fewer digits. */
+  private def exact(made: BigInteger => Double): PartialFunction[Any, Double] = Function.unlift { (value: Any) =>
+    wholeOf(value).flatMap(number => Some(made(number))
+      .filter(there => !there.isInfinite && new JavaDecimal(there).toBigInteger == number))
+  }
+
+  private def wholeOf(value: Any): Option[BigInteger] = value match {
+    case _: Long | _: Int | _: Short | _: Byte => Some(BigInteger.valueOf(value.asInstanceOf[Number].longValue))
+    case large: BigInteger => Some(large)
+    case _ => None
   }
 
   /** The number, if it needs no other digits than the type has. */
@@ -100,9 +107,7 @@ private[client] final class Values(doing: String) {
     val found = value match {
       case number: JavaDecimal => Some(number)
       case number: BigDecimal => Some(number.bigDecimal)
-      case number: BigInteger => Some(new JavaDecimal(number))
-      case _: Long | _: Int | _: Short | _: Byte => Some(JavaDecimal.valueOf(value.asInstanceOf[Number].longValue))
-      case _ => None
+      case other => wholeOf(other).map(new JavaDecimal(_))
     }
     found.flatMap(number => Try(number.setScale(kind.scale)).toOption).filter(_.precision <= kind.precision)
       .map(Decimal(_, kind.precision, kind.scale))
@@ -128,6 +133,7 @@ private[client] final class Values(doing: String) {
         if (row.length != names.length) throw new KeyfoldException(Kinds.Table,
           s"$doing: expected values of ${names.map(path + _).mkString(", ")}, found ${row.length} values")
         made(row.toSeq.toArray)
+      case row: Row if row.schema.names.distinct.length < row.length => throw twice(row.schema.names)
       case row: Row => made(named(names, row.schema.fieldNames.zip(row.toSeq).toMap.asJava, path))
       case fields: JavaMap[_, _] => made(named(names, fields, path))
       case fields: collection.Map[_, _] => made(named(names, fields.asJava, path))
@@ -142,15 +148,22 @@ private[client] final class Values(doing: String) {
       else fields.asScala.collectFirst { case (key: String, value) if key.equalsIgnoreCase(name) => value }
         .getOrElse(throw wrong(s"the row has no column $path$name"))
     }
-    if (fields.size != names.length) fields.keySet.asScala.map(String.valueOf(_))
-      .find(key => !names.exists(_.equalsIgnoreCase(key))).foreach(key => throw wrong(s"column $path$key is unknown"))
+    if (fields.size != names.length) {
+      val found = fields.keySet.asScala.toSeq.map(String.valueOf(_))
+      throw found.find(key => !names.exists(_.equalsIgnoreCase(key)))
+        .fold(twice(found))(key => wrong(s"column $path$key is unknown"))
+    }
     values
   }
+
+  def twice(names: Iterable[String]) =
+    new KeyfoldException(Kinds.Table, s"$doing: a column is named twice: ${names.mkString(", ")}")
 
   private def refused(what: String, expected: String, found: Any) = {
     val text = String.valueOf(found)
     val shown = if (text.length > 60) s"${text.take(60)}…" else text
-    new KeyfoldException(Kinds.Table, s"$doing: $what: expected $expected, found ${found.getClass.getName} $shown")
+    val kind = if (found == null) "" else s"${found.getClass.getName} "
+    new KeyfoldException(Kinds.Table, s"$doing: $what: expected $expected, found $kind$shown")
   }
 }
 
