@@ -120,8 +120,6 @@ CREATE TABLE t (s STRING, v INT, PRIMARY KEY (s)) PARTITIONED BY (truncate(2, s)
 CREATE TABLE t (id INT, PRIMARY KEY (id)) STORED AS PARQUET;
 -- error: ROW FORMAT and STORED AS | are not supported
 CREATE TABLE t (id INT, PRIMARY KEY (id)) ROW FORMAT DELIMITED FIELDS TERMINATED BY ',';
--- error: does not support views
-CREATE VIEW t AS SELECT 1 AS id;
 
 -- Constraints on a column, and what computes its values.
 -- error: UNIQUE (v) | PRIMARY KEY is the only table constraint
