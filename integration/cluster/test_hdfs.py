@@ -20,7 +20,7 @@ from keyfold.errors import NotSupportedError
 from keyfold.stores.hadoop import HadoopFiles
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Options, Write, rows_of, table_of
-from tests.procedures.called import called
+from tests.stores.life import lived
 
 WRITERS, NAMES = 5, 20
 
@@ -174,24 +174,10 @@ def test_a_publish_is_dated_by_its_rename(
 
 
 def test_the_life_of_a_table(options: Options) -> None:
+    lived(options)
     jobs.made(options)
-    for value in range(3):
-        Write(options, [{"k": key, "v": value} for key in range(value, value + 3)]).run().commit()
-    expected = {0: 0, 1: 1, 2: 2, 3: 2, 4: 2}
-    assert rows_of(table_of(options)) == expected
-    assert jobs.compacted(options) == ["committed"]
-    table = table_of(options)
-    asked = {"retain_max": 1, "retain_min": 1, "max_deletes": 100}
-    (row,) = called(table, "expire_snapshots", within=jobs.options_of(options), **asked)
-    assert row == {"deleted_snapshots_count": 3}
-    assert rows_of(table) == expected
-    catalog = jobs.catalog(options)
     with pytest.raises(NotSupportedError, match="keyfold makes no use"):
-        catalog.rename_table(["default"], "t", ["default"], "u")
-    assert catalog.list_tables(["default"]) == ["t"]
-    assert catalog.drop_table(["default"], "t")
-    assert not catalog.drop_table(["default"], "t")
-    assert not catalog.files.is_folder(table.layout.location)
+        jobs.catalog(options).rename_table(["default"], "t", ["default"], "u")
 
 
 def test_sql(spark: SparkSession, options: Options) -> None:
