@@ -19,7 +19,7 @@ SHIM := $(shell find jvm -type f) gradle.properties build.gradle
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environments demo demo-year test test-python test-spark test-newest lint jar wheel docs bench bench-smoke bench-kernels lock clean
+.PHONY: help setup environments demo demo-year test test-python test-spark test-newest lint jar wheel release docs bench bench-smoke bench-kernels lock clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -59,7 +59,11 @@ lint: environments  ## ruff, mypy --strict, scalac warnings, imports, the jar's 
 jar: $(JAR)  ## compile the Scala shim; a compiler warning is an error
 
 wheel: setup  ## the wheel, with the jar in it, in dist/
-	$(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
+	KEYFOLD_JAR=$(CURDIR)/$(JAR) $(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
+
+PYTHONS ?= # `make release PYTHONS="python3.11 /path/to/python3.13"`; without them those that run here
+release: setup build/release/.installed  ## source, wheel, notes and licenses in dist/, checked as users get them; by hand
+	$(BIN)/python -m integration.release $(if $(PYTHONS),--python $(PYTHONS))
 
 docs: build/docs-tools/.installed  ## the pages of docs/ as a site in build/docs; a dead link is an error
 	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build --quiet --strict -f site/mkdocs.yml
@@ -90,6 +94,9 @@ lock:  ## resolve the environments anew: all requirements*.lock but those of bui
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
 	build/lock/bin/pip install chdb==4.4.0 lakesoul==2.0.0 pyarrow numpy
 	build/lock/bin/pip freeze > requirements-engines.lock
+	rm -rf build/lock && $(PYTHON) -m venv build/lock
+	build/lock/bin/pip install twine
+	build/lock/bin/pip freeze > requirements-release.lock
 
 clean:  ## remove what was built, except .venv
 	rm -rf build dist .gradle python/keyfold/jars python/keyfold.egg-info
@@ -103,6 +110,12 @@ $(JAR): $(SHIM) requirements-dev.lock | .venv/.packages
 build/docs-tools/.installed: site/requirements.lock
 	$(PYTHON) -m venv --clear build/docs-tools
 	build/docs-tools/bin/pip install --quiet --requirement site/requirements.lock
+	@touch $@
+
+# What looks at packages before they are published.
+build/release/.installed: requirements-release.lock | build/.debian
+	$(PYTHON) -m venv --clear build/release
+	build/release/bin/pip install --quiet --requirement requirements-release.lock
 	@touch $@
 
 # What tests and benchmarks compare with: other pins than ours.

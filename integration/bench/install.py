@@ -18,9 +18,9 @@ from pathlib import Path
 
 from integration import sessions
 from integration.bench.measure import MB, size
-from integration.cluster import wheels
 from integration.faults import processes
 from integration.faults.harness import jvm_of
+from integration.release import packages
 
 PROCESSES = ("keyfold.bridge.start", "keyfold.questions.executor", "keyfold.questions.driver")
 TURNS = 5
@@ -112,7 +112,7 @@ def main() -> None:
     os.environ.pop("PYTHONPATH", None)  # the wheel is measured, not this checkout
     with tempfile.TemporaryDirectory(prefix="keyfold-install-") as scratch:
         folder = Path(scratch)
-        wheel = said.wheel or wheels.build(folder)
+        wheel = said.wheel or packages.build(folder)
         python = installed(wheel, said.python, folder)
         imports(python)
         archived(python, folder)

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pyspark
 
-from integration.cluster import wheels
 from integration.faults import processes
+from integration.release import packages
 from integration.sessions import LOGGING, QUICK_JVM
 
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -229,8 +229,8 @@ def installed(folder: Path, wheel: Path) -> Installation:
     """A new environment with this checkout's wheel; its other packages are those of this one."""
     environment = folder / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
-    (packages,) = environment.glob("lib/python*/site-packages")
-    (packages / "beside.pth").write_text(f"{SPARK_HOME.parent}\n")
-    install = ["install", "--no-deps", "--no-index", "--no-compile", "--target", str(packages)]
-    subprocess.run([*wheels.PIP, *install, str(wheel)], check=True)
+    (libraries,) = environment.glob("lib/python*/site-packages")
+    (libraries / "beside.pth").write_text(f"{SPARK_HOME.parent}\n")
+    install = ["install", "--no-deps", "--no-index", "--no-compile", "--target", str(libraries)]
+    subprocess.run([*packages.PIP, *install, str(wheel)], check=True)
     return Installation(environment / "bin" / "python")

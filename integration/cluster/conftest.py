@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.cluster import wheels
+from integration.release import packages
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +22,6 @@ def wheel_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
             folder.mkdir()
-            wheels.build(folder)
+            packages.build(folder)
     (wheel,) = folder.glob("*.whl")
     return wheel
