@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from keyfold.errors import ConflictError, CorruptDataError, UnknownOutcomeError
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.metadata.entries import ADD, LAST_SEQUENCE, Record
+from keyfold.storage.metadata.index_manifests import IndexEntry, write_entries
 from keyfold.storage.metadata.merging import merge
 from keyfold.storage.metadata.snapshot_files import number_above
 from keyfold.storage.metadata.snapshots import (  # fmt: skip
@@ -27,14 +28,15 @@ from keyfold.stores.files import UnsettledError
 @dataclass(frozen=True)
 class Entries:
     """The manifest entries of a commit: those that change the table, and those of changelog
-    files.
+    files. `index` are all entries of the index manifest, None if it stays as it is.
     """
 
     delta: Sequence[Record]
     changelog: Sequence[Record] = ()
+    index: Sequence[IndexEntry] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.delta or self.changelog)
+        return bool(self.delta or self.changelog) or self.index is not None
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def _prepare(
         commit_identifier=BATCH_COMMIT_IDENTIFIER,
         commit_kind=by.kind,
         time_millis=millis,
-        index_manifest=None if base is None else base.index_manifest,
+        index_manifest=_indexed(table, base, entries, written),
         watermark=None if base is None else base.watermark,
         statistics=by.statistics or (None if base is None else base.statistics),
         next_row_id=None if base is None else base.next_row_id,
@@ -125,6 +127,20 @@ def _prepare(
         changelog_manifest_list_size=manifests.write_list(changelog_list, listed),
         changelog_record_count=sum(map(_signed_rows, entries.changelog)),
     )
+
+
+def _indexed(
+    table: Table, base: Snapshot | None, entries: Entries, written: list[str]
+) -> str | None:
+    """The name of the index manifest, None without entries."""
+    if entries.index is None:
+        return None if base is None else base.index_manifest
+    if not entries.index:
+        return None
+    name = f"index-manifest-{uuid.uuid4()}-0"
+    written.append(name)
+    write_entries(table.manifests, name, entries.index)
+    return name
 
 
 def _in_order_from(base: Snapshot | None, millis: int) -> int:

@@ -223,19 +223,36 @@ _LISTED = {
 ENTRY, ENTRY_SCHEMA = _checks(ENTRY_FIELDS), _avro("ManifestEntry", ENTRY_FIELDS)
 LISTED, LIST_SCHEMA = _checks(_LISTED), _avro("ManifestFileMeta", _LISTED)
 INDEXED = _has({"_INDEX_TYPE": is_text, "_FILE_NAME": is_name})
-_IS_RANGE = _has({"f0": is_name, "f1": is_int, "f2": is_int}, {"_CARDINALITY": is_long})
-_VECTORS = {
+_RANGE = {"f0": _NAME, "f1": _INT, "f2": _INT, "_CARDINALITY": _LATER_LONG}
+_RANGES = AvroField(_avro("VectorRange", _RANGE), _checks(_RANGE), inside=_RANGE)
+_INDEX = {
+    "_VERSION": _INT,
+    "_KIND": _INT,
+    "_PARTITION": _BYTES,
+    "_BUCKET": _INT,
+    "_INDEX_TYPE": _TEXT,
+    "_FILE_NAME": _NAME,
+    "_FILE_SIZE": _LONG,
+    "_ROW_COUNT": _LONG,
+    "_DELETIONS_VECTORS_RANGES": _later_list(_RANGES),
+    "_EXTERNAL_PATH": _later("string", is_text),
+}
+INDEX_SCHEMA = _avro("IndexManifestEntry", _INDEX)
+_OF_BUCKET = {
     "_KIND": is_int,
     "_PARTITION": is_bytes,
     "_BUCKET": is_int,
     "_FILE_SIZE": is_long,
-    "_DELETIONS_VECTORS_RANGES": _each(_IS_RANGE),
+    "_ROW_COUNT": is_long,
 }
 
 
-def check_vectors(record: Any) -> None:
-    """`check_record` of an entry of an index manifest that has deletion vectors."""
-    check_record(record, _VECTORS, {"_EXTERNAL_PATH": is_text})
+def check_index(record: Any, *, has_ranges: bool) -> None:
+    """`check_record` of an entry of an index manifest about a bucket: hashes of its keys, or the
+    places of deletion vectors, if it `has_ranges`.
+    """
+    ranges = {"_DELETIONS_VECTORS_RANGES": _each(_RANGES.check)} if has_ranges else {}
+    check_record(record, _OF_BUCKET | ranges, {"_EXTERNAL_PATH": is_text})
 
 
 _KEY_IDS = (1 << 30) - 1  # ids from here on are of columns that only files have

@@ -167,7 +167,11 @@ class Manifests:
 
     def write_list(self, name: str, records: Sequence[Record]) -> int:
         """Write a manifest list; returns its size in bytes."""
-        data = _encode(_LIST_SCHEMA, records)
+        return self.write_records(_LIST_SCHEMA, name, records)
+
+    def write_records(self, schema: Any, name: str, records: Sequence[Record]) -> int:
+        """Write records of a parsed Avro schema; returns the size of the file in bytes."""
+        data = _encode(schema, records)
         self._write(name, data)
         return len(data)
 

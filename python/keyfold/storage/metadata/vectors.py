@@ -7,19 +7,18 @@ are no concern of readers.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from keyfold.errors import NotSupportedError
 from keyfold.files import damage
 from keyfold.resources.cache import Cache
-from keyfold.storage.metadata.avro_records import INDEXED, check_vectors
-from keyfold.storage.metadata.entries import ADD, Record
+from keyfold.storage.metadata.index_manifests import DELETION_VECTORS, IndexEntry, read_entries
 from keyfold.storage.metadata.live_files import Vectors
-from keyfold.storage.metadata.manifests import Manifests, understood
+from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.wire.specs import Vector
 
-DELETION_VECTORS = "DELETION_VECTORS"
 _KEPT = 200_000  # vectors of the last few snapshots
 _CACHE: Cache[Vectors] = Cache(_KEPT, lambda found: len(found) + 1)
 
@@ -35,35 +34,25 @@ def vectors_of(manifests: Manifests, snapshot: Snapshot, *, anew: bool = False) 
     path = manifests.path(name)
     found = None if anew else _CACHE.get(path)
     if found is None:
-        found = _read(manifests, name)
+        found = _by_file(manifests, path, read_entries(manifests, name, (DELETION_VECTORS,)))
         _CACHE.put(path, found)
     return found
 
 
-def _read(manifests: Manifests, name: str) -> Vectors:
-    found: dict[tuple[Any, ...], Vector] = {}
-    for record in manifests.records(INDEXED, name):
-        if record["_INDEX_TYPE"] == DELETION_VECTORS:
-            _add(manifests, name, record, found)
+def _by_file(manifests: Manifests, path: str, entries: Iterable[IndexEntry]) -> Vectors:
+    found: dict[tuple[tuple[Any, ...], int, str], Vector] = {}
+    for entry in entries:
+        if entry.kind != DELETION_VECTORS:
+            continue
+        if entry.external_path is not None:
+            raise NotSupportedError(
+                f"index file {entry.file} of the table at {manifests.location} lies outside "
+                f"the table ({entry.external_path}): its deletion vectors can't be read here"
+            )
+        for one in entry.vectors:
+            place = (entry.partition, entry.bucket, one.file)
+            if place in found:
+                words = f"data file {one.file} has two deletion vectors, expected one"
+                raise damage.metadata_file("index manifest", path, words)
+            found[place] = Vector(entry.file, entry.size, one.offset, one.length, one.rows)
     return found
-
-
-def _add(manifests: Manifests, name: str, record: Record, found: dict[Any, Vector]) -> None:
-    path = manifests.path(name)
-    with understood("index manifest", path):
-        check_vectors(record)
-        partition = manifests.partition(record)
-    if record.get("_EXTERNAL_PATH") is not None:
-        raise NotSupportedError(
-            f"index file {record['_FILE_NAME']} of the table at {manifests.location} lies outside "
-            f"the table ({record['_EXTERNAL_PATH']}): its deletion vectors can't be read here"
-        )
-    if record["_KIND"] != ADD:
-        raise damage.metadata_file("index manifest", path, "an entry deletes an index file")
-    for one in record["_DELETIONS_VECTORS_RANGES"]:
-        place = (partition, record["_BUCKET"], one["f0"])
-        if place in found:
-            words = f"data file {one['f0']} has two deletion vectors, expected one"
-            raise damage.metadata_file("index manifest", path, words)
-        where = record["_FILE_NAME"], record["_FILE_SIZE"], one["f1"], one["f2"]
-        found[place] = Vector(*where, one.get("_CARDINALITY"))
