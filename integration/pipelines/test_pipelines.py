@@ -2,78 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
 import re
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pyspark
-import pytest
 from pyspark.sql import SparkSession
 
-from integration.docs.pages import DOCS
-from integration.faults.processes import DEADLINE
+from integration.pipelines.runs import HAS_FLOWS_IN_SQL, Event, Pipeline, blocks, plans, server
 from integration.planning.plans import assert_ours
 from tests import readers
 
-BLOCK = re.compile(r"^```(yaml|python|sql)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-CLI = Path(pyspark.__file__).parent / "pipelines" / "cli.py"
-HAS_FLOWS_IN_SQL = not pyspark.__version__.startswith("4.2.")
-Event = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def server(spark: SparkSession) -> Iterator[str]:
-    """The address of a Spark Connect server in the JVM of the shared session."""
-    service = "org.apache.spark.sql.connect.service.SparkConnectService$"
-    connect = spark._jvm.java.lang.Class.forName(service).getField("MODULE$").get(None)
-    context = spark.sparkContext._jsc.sc()
-    context.conf().set("spark.connect.grpc.binding.port", "0")
-    connect.start(context)
-    yield f"sc://127.0.0.1:{connect.localPort()}"
-    default = getattr(connect, "stop$default$1")
-    connect.stop(default(), default())
-
-
-class Pipeline:
-    """The page's files in a folder, and the events that it reads."""
-
-    def __init__(self, folder: Path, server: str) -> None:
-        self.folder, self.server = folder, server
-        self.batches = 0
-        found = dict(BLOCK.findall((DOCS / "pipelines.md").read_text(encoding="utf-8")))
-        storage = f"storage: {(folder / 'storage').as_uri()}"
-        spec = re.sub(r"^storage: .*$", storage, found["yaml"], flags=re.MULTILINE)
-        (folder / "transformations").mkdir()
-        (folder / "events").mkdir()
-        (folder / "spark-pipeline.yml").write_text(spec)
-        (folder / "transformations" / "shop.py").write_text(found["python"])
-        if HAS_FLOWS_IN_SQL:
-            (folder / "transformations" / "customers.sql").write_text(found["sql"])
-
-    def add(self, events: Sequence[Event]) -> None:
-        self.batches += 1
-        lines = "".join(json.dumps(event) + "\n" for event in events)
-        (self.folder / "events" / f"{self.batches}.json").write_text(lines)
-
-    def run(self, *arguments: str) -> None:
-        """In a process of its own, as `spark-pipelines run` starts it."""
-        done = subprocess.run(
-            [sys.executable, str(CLI), "run", *arguments],
-            cwd=self.folder,
-            env={**os.environ, "SPARK_REMOTE": self.server},
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert "Run is COMPLETED" in done.stdout + done.stderr
+__all__ = ["server"]
 
 
 def random_events(draw: random.Random, first: int, count: int) -> list[Event]:
@@ -103,15 +44,6 @@ def expected(events: Sequence[Event]) -> list[tuple[Any, ...]]:
 
 def counts(values: Sequence[str | None]) -> list[tuple[str, int]]:
     return [(city, values.count(city)) for city in ("Oslo", "Rome") if city in values]
-
-
-def plans(spark: SparkSession) -> dict[int, str]:
-    """The physical plans of the last statements by their number, of whatever session. Spark forgets
-    the oldest ones.
-    """
-    found = spark._jsparkSession.sharedState().statusStore().executionsList()
-    kept = [found.apply(place) for place in range(found.size())]
-    return {one.executionId(): one.physicalPlanDescription() for one in kept}
 
 
 def assert_looked_up(found: Sequence[str]) -> None:
@@ -150,7 +82,10 @@ def test_the_pipeline_of_the_page(
     spark.sql("DROP NAMESPACE IF EXISTS keyfold.shop CASCADE")
     spark.sql("CREATE NAMESPACE keyfold.shop")
     draw = random.Random(f"pipeline {seed}")
-    pipeline = Pipeline(tmp_path, server)
+    pipeline = Pipeline(tmp_path, server, "shop")
+    pipeline.define("shop.py", blocks("python")[0])
+    if HAS_FLOWS_IN_SQL:
+        pipeline.define("customers.sql", blocks("sql")[0])
     events = random_events(draw, 100, 20)
     pipeline.add(events)
     pipeline.run()

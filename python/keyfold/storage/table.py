@@ -15,6 +15,7 @@ from keyfold.errors import CorruptDataError, NotSupportedError
 from keyfold.files import damage
 from keyfold.files.column_mapping import stored_columns
 from keyfold.lazy import cached_property
+from keyfold.options.auto_cdc import as_seen
 from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
 from keyfold.resources.cache import Cache
@@ -272,7 +273,7 @@ class Table:
 
     def describe(self) -> dict[str, Any]:
         """The table as the JVM shows it to Spark (JSON)."""
-        layout = self.layout
+        layout = as_seen(self.layout)
         return {
             "name": layout.name,
             "namespace": [self.namespace],

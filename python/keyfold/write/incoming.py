@@ -8,7 +8,7 @@ so that a task which runs again writes the same.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import values
 from keyfold.merge.kinds import from_text, is_retract
+from keyfold.options.auto_cdc import field_in_key
 from keyfold.options.declared import TableOptions
 from keyfold.types.logical import Atomic, DataType
 from keyfold.types.required import fitted, lacking
@@ -46,7 +47,7 @@ def conform(spec: WriteSpec, options: TableOptions, batch: pa.RecordBatch) -> pa
     named = tuple(name for name in named if name not in filled)
     place = {name: at for at, name in enumerate(spec.columns) if name in named}
     fields = list(spec.layout.arrow_schema)
-    arrays = [column(spec.layout, batch, place.get(field.name), field) for field in fields]
+    arrays = [column(spec.layout, batch, place, field) for field in fields]
     for array, own in zip(arrays, fields, strict=True):
         check_not_null(spec.layout, own, array)
     if spec.kinds:
@@ -73,12 +74,18 @@ def _taken_back(options: TableOptions, kinds: list[pa.Array]) -> npt.NDArray[np.
 
 
 def column(
-    layout: TableLayout, batch: pa.RecordBatch, place: int | None, field: pa.Field
+    layout: TableLayout, batch: pa.RecordBatch, places: Mapping[str, int], field: pa.Field
 ) -> pa.Array:
-    """The incoming column at that place in the table's type; NULLs if the place is None. Raises
-    TableError if a NOT NULL field in it has a NULL.
+    """The incoming column of that name in the table's type; NULLs if it has no place, or the field
+    of a struct that it repeats. Raises TableError if a NOT NULL field in it has a NULL.
     """
-    found = pa.nulls(batch.num_rows, field.type) if place is None else batch.column(place)
+    repeated = field_in_key(layout)
+    if field.name in places:
+        found = batch.column(places[field.name])
+    elif repeated is not None and field.name == repeated[0] and repeated[1] in places:
+        found = pc.struct_field(batch.column(places[repeated[1]]), field.name)
+    else:
+        found = pa.nulls(batch.num_rows, field.type)
     below = lacking(found, field.type)
     if below:
         raise _refused_null(layout, f"{field.name}.{below}")

@@ -139,7 +139,7 @@ class Changing:
         updates = pa.array(kinds == UPDATE_AFTER)
         found = {}
         for field in self.spec.layout.arrow_schema:
-            array = column(self.spec.layout, batch, place.get(field.name), field)
+            array = column(self.spec.layout, batch, place, field)
             if field.name in self._options.id_columns:  # another key has another id
                 array = pc.if_else(pa.array(kinds == MOVED), pa.scalar(None, field.type), array)
             if named is not None and field.name not in named:

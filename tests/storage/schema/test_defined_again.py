@@ -1,6 +1,7 @@
 """ALTER TABLE as Spark's pipelines ask for it: a table is defined once more at each run."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,16 +12,67 @@ from tests.storage.schema.test_alter import add, alter, null, put
 from tests.storage.tables import column
 
 CDC_KEYS = "pipelines.autocdc.keyColumnNames"
+METADATA = "__spark_autocdc_metadata"
 
 
-def test_a_flow_that_keeps_several_rows_of_a_key_is_refused(tmp_path: Path) -> None:
-    """Else it would fail days later, at the first two late events of a key."""
+def versions(kind: Any) -> dict[str, Any]:
+    """The column by which Spark tells rows of a flow apart."""
+    field = {"name": "__RECORD_START_AT", "type": kind, "nullable": True, "metadata": {}}
+    return column(METADATA, {"type": "struct", "fields": [field]})
+
+
+def test_the_tables_of_flows_are_keyed(tmp_path: Path) -> None:
+    """Under type 2 by a field of a struct as well, which is stored once more; Spark sees the
+    struct, which is NOT NULL, in its place.
+    """
     flow = {CDC_KEYS: '["k"]', "pipelines.autocdc.scdType": "SCD1"}
-    columns = (column("k"), column("v"))
+    columns = (column("k"), column("v"), versions("long"))
     assert tables.table(tmp_path, NewTable(columns, properties=flow)).layout.primary_key == ("k",)
     flow["pipelines.autocdc.scdType"] = "SCD2"
-    with pytest.raises(KeyfoldError, match=r"SCD type 2 is not supported: .*stored_as_scd_type=1"):
-        tables.table(tmp_path / "other", NewTable(columns, properties=flow))
+    found = tables.table(tmp_path / "other", NewTable(columns, properties=flow))
+    assert found.layout.primary_key == ("k", "__RECORD_START_AT")
+    assert found.options.bucket_key == ("k",)
+    seen = found.describe()
+    assert seen["primary_key"] == ["k", METADATA]
+    shown = {one["name"]: one["nullable"] for one in seen["columns"]}
+    assert shown == {"k": False, "v": True, METADATA: False}
+    again = [null(METADATA, True) | {"is_statement": False}, put(CDC_KEYS, '["k"]')]
+    assert alter(found, *again, add("x")).layout.has_column("x")
+    with pytest.raises(KeyfoldError, match="can't be changed: a full refresh"):
+        alter(found, put(CDC_KEYS, '["v"]'))
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        ((column("k"),), f"{METADATA} should be a struct with the field __RECORD_START_AT"),
+        (
+            (column("k"), versions({"type": "array", "elementType": "long", "containsNull": True})),
+            r"its type must be atomic, it is ARRAY; set sequence_by",
+        ),
+    ],
+)
+def test_versions_that_nothing_tells_apart_are_refused(
+    tmp_path: Path, made: tuple[Any, ...], why: str
+) -> None:
+    flow = {CDC_KEYS: '["k"]', "pipelines.autocdc.scdType": "SCD2"}
+    with pytest.raises(KeyfoldError, match=why):
+        tables.table(tmp_path, NewTable(made, properties=flow))
+
+
+def test_versions_of_a_key_lie_together(tmp_path: Path) -> None:
+    """In the target of a flow of type 2, unless its options say otherwise."""
+    columns = (column("k"), column("__START_AT"), versions("long"))
+    key = {"primary-key": "k,__START_AT"}
+    one = tables.table(tmp_path, NewTable(columns, properties=key))
+    assert one.options.bucket_key == ("k",)
+    own = key | {"bucket-key": "k,__START_AT"}
+    assert tables.table(tmp_path / "own", NewTable(columns, properties=own)).options.bucket_key == (
+        "k",
+        "__START_AT",
+    )
+    plain = tables.table(tmp_path / "plain", NewTable(columns[:2], properties=key))
+    assert plain.options.bucket_key == ("k", "__START_AT")
 
 
 @pytest.mark.parametrize("key", [("primary-key", "k , v"), (CDC_KEYS, '["k", "v"]')])

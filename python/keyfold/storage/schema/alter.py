@@ -6,13 +6,14 @@ from functools import partial
 
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.files.footers import footer_of
+from keyfold.options.auto_cdc import KEYS_OF_CDC, as_seen
 from keyfold.options.changelogs import changelog_level
 from keyfold.options.names import is_fixed, normalize
 from keyfold.options.parsing import parse
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.snapshots import Snapshots
 from keyfold.storage.schema.alter_columns import Change, Stored, change_column
-from keyfold.storage.schema.definition import KEYS_OF_CDC, Check, check_altered, named_key
+from keyfold.storage.schema.definition import Check, check_altered, named_key
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.stores.files import Files
 from keyfold.wire.layout import TableLayout, sql_name
@@ -89,7 +90,8 @@ def _without_key_nulls(changes: Sequence[Change], layout: TableLayout) -> list[C
     """The changes; columns of the key stay what CREATE makes of them if a pipeline of Spark's says
     that they may be NULL. It does so at each run, as its definitions can't say otherwise.
     """
-    names = [*layout.primary_key, *([name] for name in layout.primary_key)]
+    key = as_seen(layout).primary_key
+    names = [*key, *([name] for name in key)]
     return [one for one in changes if one.get("is_statement", True) or one["name"] not in names]
 
 
@@ -118,7 +120,7 @@ def _set_property(schema: StoredSchema, key: str, value: str, has_data: bool) ->
         return replace(schema, layout=replace(layout, comment=value or None))
     if _is_as_stored(layout, key, value):
         return schema
-    if key == KEYS_OF_CDC and named_key({key: value}) != layout.primary_key:
+    if key == KEYS_OF_CDC and named_key({**layout.options, key: value}) != layout.primary_key:
         raise TableError(
             f"ALTER TABLE {layout.name}: property {key} is {value}, but the table's primary key "
             f"({', '.join(layout.primary_key)}) can't be changed: a full refresh of the flow's "

@@ -4,20 +4,14 @@ Everything that can't work is refused here, and nothing later. Errors name table
 """
 
 import itertools
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
-from keyfold.options import fluss
+from keyfold.options import auto_cdc, fluss
 from keyfold.options.checks import check_change, check_create
-from keyfold.options.declared import (
-    DEFAULT_BUCKETS,
-    DEFAULT_PREFIX,
-    INITIAL_PREFIX,
-    PIPELINES_PREFIX,
-)
+from keyfold.options.declared import DEFAULT_BUCKETS, DEFAULT_PREFIX, INITIAL_PREFIX
 from keyfold.options.names import normalize
 from keyfold.options.unparsed import KEY_NULLABLE
 from keyfold.storage.schema.column_references import spelling_of
@@ -34,9 +28,6 @@ _RESERVED |= {"_NAMED", "_OVERWRITTEN"}  # the marks of partial and overwriting 
 # Fluss', and partly those of Spark's change queries.
 _RESERVED |= {"_change_type", "_commit_version", "_commit_timestamp"}
 _RESERVED |= {"_log_offset", "__offset", "__timestamp", "__bucket"}
-# An AUTO CDC flow keeps deleted keys in a table of its own, which it creates without a key.
-KEYS_OF_CDC = f"{PIPELINES_PREFIX}autocdc.keyColumnNames"
-TYPE_OF_CDC = f"{PIPELINES_PREFIX}autocdc.scdType"
 
 # Checks a layout, new or after an ALTER of the second, and gives it with options as stored.
 Check = Callable[[TableLayout, TableLayout | None], TableLayout]
@@ -65,11 +56,15 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
     comment = properties.pop("comment", None)
     _check_location(name, location, properties)
     _check_own(name, properties)
-    own = spelling_of(column["name"] for column in new.columns)
-    properties = fluss.heeded(properties, {c["name"].lower() for c in new.columns})
+    given = new.columns
+    if auto_cdc.keeps_versions(properties):
+        given = auto_cdc.with_field_in_key(name, given)
+    own = spelling_of(column["name"] for column in given)
+    properties = fluss.heeded(properties, {c["name"].lower() for c in given})
     key = own.of(_primary_key(name, new, properties))
     partitioning = own.of(new.partitioning)
     options = {"bucket": str(DEFAULT_BUCKETS)} | own.in_options(normalize(properties))
+    options |= auto_cdc.bucketing([column["name"] for column in given], key, options)
     ids = itertools.count()
     # Paimon's rule: the option decides for every key column, whatever its declaration says (Spark
     # makes the columns of a PRIMARY KEY clause NOT NULL before anyone else sees them).
@@ -78,7 +73,7 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
         new_column(name, {**column, "nullable": nullable[column["name"]]}, ids)
         if column["name"] in nullable
         else new_column(name, column, ids)
-        for column in new.columns
+        for column in given
     )
     kinds = {column.name: column.type for column in columns}
     fluss.check_functions(name, properties, kinds, key)
@@ -88,7 +83,7 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
     _check_columns(layout)
     check_create(layout)
     settled = check_engine(layout, None)
-    return StoredSchema(settled, next(ids) - 1, _literals(new.columns, settled))
+    return StoredSchema(settled, next(ids) - 1, _literals(given, settled))
 
 
 def check_altered(before: TableLayout, after: TableLayout, check_engine: Check) -> TableLayout:
@@ -121,27 +116,11 @@ def named_key(properties: Mapping[str, str]) -> tuple[str, ...] | None:
     """The primary key that properties name, if they do. Raises TableError if Spark's list of them
     can't be read.
     """
-    text = properties.get(KEYS_OF_CDC)
-    if text is not None:
-        try:
-            return tuple(map(str, json.loads(text)))
-        except (ValueError, TypeError):
-            raise TableError(
-                f"option {KEYS_OF_CDC}: expected a JSON array of names, found '{text}'"
-            ) from None
-    return listed(properties.get("primary-key"))
+    return auto_cdc.row_key(properties) or listed(properties.get("primary-key"))
 
 
 def _check_own(name: str, properties: Mapping[str, str]) -> None:
-    """Raises TableError if an option is one in which the catalog keeps a column's DEFAULT, and
-    NotSupportedError if it is of a flow that keeps several rows of a key.
-    """
-    if properties.get(TYPE_OF_CDC) == "SCD2":
-        raise NotSupportedError(
-            f"table {name}: AUTO CDC of SCD type 2 is not supported: it keeps several rows of a "
-            "key here, told apart by a field of a struct; define its flow with "
-            "stored_as_scd_type=1 (in SQL: STORED AS SCD TYPE 1)"
-        )
+    """Raises TableError if an option is one in which the catalog keeps a column's DEFAULT."""
     for option in properties:
         if option.startswith((DEFAULT_PREFIX, INITIAL_PREFIX)):
             raise TableError(f"table {name}: option {option} is made by a column's DEFAULT only")

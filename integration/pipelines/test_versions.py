@@ -1,0 +1,106 @@
+"""docs/pipelines.md, SCD type 2: 20,000 events that come late, twice and out of order, against a
+slow model.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from integration.pipelines.runs import HAS_FLOWS_IN_SQL, Event, Pipeline, blocks, server
+from integration.planning.plans import assert_ours
+from tests import readers
+
+__all__ = ["server"]
+pytestmark = pytest.mark.skipif(not HAS_FLOWS_IN_SQL, reason="Spark 4.2 has no SCD type 2")
+
+KEYS, EVENTS = 900, 20_000
+SOURCE = """
+from pathlib import Path
+
+from pyspark import pipelines as dp
+from pyspark.sql import SparkSession
+
+spark = SparkSession.active()
+EVENTS = str(Path("events").resolve())
+
+
+@dp.temporary_view
+def customer_events():
+    columns = "id INT, name STRING, city STRING, op STRING, at BIGINT"
+    return spark.readStream.schema(columns).json(EVENTS)
+"""
+Version = tuple[Any, ...]  # id, name, city, __START_AT, __END_AT
+
+
+def by_start(version: Version) -> tuple[int, int]:
+    return version[0], version[3]
+
+
+def random_events(draw: random.Random) -> list[Event]:
+    """Each has a sequence of its own; a tenth come twice; most are near their place, some far."""
+    events = [
+        {
+            "id": draw.randrange(KEYS),
+            "name": draw.choice([None, "ann", "bob"]),
+            "city": draw.choice([None, "Oslo", "Rome"]),
+            "op": draw.choice("UUUUUD"),
+            "at": at,
+        }
+        for at in range(EVENTS * 9 // 10)
+    ]
+    events += draw.sample(events, EVENTS - len(events))
+    late = [draw.expovariate(1 / 4000) if draw.random() < 0.3 else 0 for _ in events]
+    order = sorted(range(len(events)), key=lambda one: events[one]["at"] + late[one])
+    return [events[one] for one in order]
+
+
+def versions(events: Sequence[Event], tracked: Sequence[str]) -> list[Version]:
+    """For each key its runs of events that agree in the tracked columns, with the values of the
+    last; a delete, or the next run, ends one.
+    """
+    of_keys: dict[int, dict[int, Event]] = {}
+    for event in events:
+        of_keys.setdefault(event["id"], {})[event["at"]] = event
+    found: list[Version] = []
+    for key in of_keys:
+        run: list[Event] = []
+        for at in [*sorted(of_keys[key]), None]:
+            event = None if at is None else of_keys[key][at]
+            goes_on = event is not None and event["op"] != "D"
+            if run and not (goes_on and all(run[-1][name] == event[name] for name in tracked)):
+                found.append((key, run[-1]["name"], run[-1]["city"], run[0]["at"], at))
+                run = []
+            if goes_on:
+                run.append(event)
+    return sorted(found, key=by_start)
+
+
+def rows(spark: SparkSession, table: str) -> list[Version]:
+    columns = "id, name, city, __START_AT, __END_AT"
+    frame = spark.sql(f"SELECT {columns} FROM keyfold.shop2.{table}")
+    return sorted((tuple(row) for row in assert_ours(frame).collect()), key=by_start)
+
+
+def test_versions(
+    spark: SparkSession, server: str, warehouse: Path, tmp_path: Path, seed: int
+) -> None:
+    spark.sql("DROP NAMESPACE IF EXISTS keyfold.shop2 CASCADE")
+    spark.sql("CREATE NAMESPACE keyfold.shop2")
+    events = random_events(random.Random(f"versions {seed}"))
+    pipeline = Pipeline(tmp_path, server, "shop2")
+    pipeline.define("events.py", SOURCE)
+    pipeline.define("versions.py", blocks("python")[1])
+    pipeline.define("moves.sql", blocks("sql")[1])
+    for last in (EVENTS // 2, EVENTS):
+        pipeline.add(events[last - EVENTS // 2 : last])
+        pipeline.run()
+        assert rows(spark, "customer_versions") == versions(events[:last], ["name", "city"])
+        assert rows(spark, "customer_moves") == versions(events[:last], ["city"])
+    theirs = readers.read(warehouse, "shop2.customer_moves")
+    assert theirs.num_rows == len(versions(events, ["city"]))
