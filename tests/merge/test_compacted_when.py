@@ -6,7 +6,9 @@ Paimon answers the same way in both.
 
 import re
 from collections.abc import Sequence
+from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,6 +16,7 @@ import pytest
 import keyfold
 from keyfold.compact.kept_deletes import NONE, first_kept
 from keyfold.errors import TableError
+from keyfold.kernels.ops import INSERT
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.kinds import SEQUENCE_NUMBER
 from keyfold.merge.plan import plan
@@ -42,7 +45,7 @@ def merged(
 ) -> list[pa.RecordBatch]:
     """One run of several, as a reader or a compaction of all files makes it, or of some."""
     sources = [SortedRun(iter(run), (i, i)) for i, run in enumerate(runs)]
-    merge = plan(found, list(COLUMNS), marks=not has_oldest)
+    merge = plan(found, found.arrow_schema.names, marks=not has_oldest)
     flags = {"drop_deletes": drop_deletes, "has_oldest": has_oldest}
     out = list(merge_runs(merge, sources, system_columns=True, **flags))
     return [part.drop_columns([SEQUENCE_NUMBER]) for part in out]
@@ -176,6 +179,75 @@ def test_an_update_pair_of_one_job_under_a_function_that_forgets_retractions() -
     assert both(options, "+I 1 6 a", "-U 1 6 a | +U 1 5 a")[0] == "+I 1 30 a"
 
 
+def after_minor(found: TableLayout, values: Sequence[dict[str, Any]]) -> tuple[Any, Any]:
+    """The column v of rows of one key as they were written, and if the newer ones merge first."""
+    runs = [[batch(found, [(INSERT, {"k": 1, "s": None, **row})])] for row in values]
+    minor = merged(found, runs[1:], drop_deletes=False, has_oldest=False)
+    as_written, later = (records(merged(found, some)) for some in (runs, [runs[0], minor]))
+    return as_written[0][1]["v"], later[0][1]["v"]
+
+
+def struct(**fields: str) -> dict[str, Any]:
+    numbered = enumerate(fields.items(), 10)
+    return {"type": "ROW", "fields": [{"id": i, "name": n, "type": t} for i, (n, t) in numbered]}
+
+
+TIMED = {"type": "MAP", "key": "STRING NOT NULL", "value": struct(n="INT", at="STRING")}
+NESTED = {"type": "ARRAY", "element": struct(id="INT", n="INT")}
+BY_TIME = function("merge_map_with_keytime")
+LIMITED = function("nested_update") | {"fields.v.count-limit": "2"}
+
+
+def test_a_null_that_removes_an_entry_by_time() -> None:
+    found = layout({"k": "INT", "s": "INT", "v": TIMED}, ["k"], AGGREGATION | BY_TIME)
+    a, b = ("a", {"n": 1, "at": "09:30"}), ("b", {"n": 2, "at": "09:20"})
+    assert after_minor(found, [{"v": [a]}, {"v": [b]}, {"v": [("a", None)]}]) == ([b], [a, b])
+    # Paimon's rule for the first map.
+    assert after_minor(found, [{"v": [("a", None)]}, {"v": [b]}])[0] == [("a", None), b]
+
+
+@pytest.mark.parametrize("options", [AGGREGATION, AGGREGATION | LATEST, GROUP])
+def test_entries_without_a_null_are_those_of_the_greatest_times(options: dict[str, str]) -> None:
+    found = layout({"k": "INT", "s": "INT", "v": TIMED}, ["k"], options | BY_TIME)
+    maps = ([("a", "1"), ("b", "3")], [("a", "2"), ("c", None)], [("b", "2"), ("c", "1")])
+    entries = [[(key, {"n": n, "at": at}) for key, at in m] for n, m in enumerate(maps)]
+    for order in permutations(range(len(maps))):
+        rows = [{"s": s, "v": entries[s]} for s in order]
+        for seen in after_minor(found, rows):
+            assert {key: item["at"] for key, item in seen} == {"a": "2", "b": "3", "c": "1"}
+
+
+def test_a_nested_row_beyond_the_limit() -> None:
+    def nested(*ids: int, n: int = 0) -> list[dict[str, int]]:
+        return [{"id": i, "n": n} for i in ids]
+
+    columns = {"k": "INT", "s": "INT", "v": NESTED}
+    found = layout(columns, ["k"], AGGREGATION | LIMITED | {"fields.v.nested-key": "id"})
+    seen = after_minor(found, [{"v": nested(1, 2)}, {"v": nested(3, 4)}, {"v": nested(2, n=9)}])
+    assert [[row["n"] for row in one] for one in seen] == [[0, 9], [0, 0]]
+    # An array of one record is never cut, and one that comes late takes the room of others.
+    found = layout(columns, ["k"], GROUP | LIMITED)
+    late = [{"s": s, "v": nested(*ids)} for s, ids in ((3, (1,)), (2, (2, 3, 4)), (2, (5, 6)))]
+    assert after_minor(found, [late[1]])[0] == nested(2, 3, 4)
+    seen = after_minor(found, late)
+    assert [[row["id"] for row in one] for one in seen] == [[5, 6], [2, 3]]
+
+
+def test_an_update_that_leaves_a_group_without_a_sequence(tmp_path: Path) -> None:
+    options = GROUP | function("sum") | {"write-only": "true"}
+    columns, catalog, found = {"k": "INT", "s": "INT", "v": "BIGINT"}, keyfold.connect(tmp_path), []
+    for is_compacted in (False, True):
+        table = catalog.create_table(f"t{is_compacted}", columns, ["k"], options=options)
+        table.upsert([{"k": 1, "s": 5, "v": 1}])
+        table.update("k = 1", {"s": None})
+        assert table.get({"k": 1}) == {"k": 1, "s": None, "v": 1}
+        if is_compacted:
+            table.compact()
+        table.upsert([{"k": 1, "s": 6, "v": 7}])
+        found.append(table.get({"k": 1}))
+    assert [row["v"] for row in found] == [8, 7]
+
+
 def test_records_in_sequence_order_give_one_result() -> None:
     for engine in ({}, PARTIAL, AGGREGATION, AGGREGATION | function("first_value")):
         as_written, compacted = both(engine | LATEST, "+I 1 4 a", "+I 1 5 null", "+I 1 6 c")
@@ -202,6 +274,11 @@ LINES = {
     "-U and +U of one job": (
         test_an_update_pair_of_one_job_under_a_function_that_forgets_retractions,
     ),
+    "An UPDATE that sets all sequence fields": (
+        test_an_update_that_leaves_a_group_without_a_sequence,
+    ),
+    "A NULL that removes an entry": (test_a_null_that_removes_an_entry_by_time,),
+    "Nested rows under `nested_update`": (test_a_nested_row_beyond_the_limit,),
 }
 
 
