@@ -37,7 +37,8 @@ STORAGE = (
     ("catalogs", "commits", "maintenance"),
     ("history",),
     ("table",),
-    ("schema", "support"),
+    ("support",),
+    ("schema",),
     ("rest_client",),
     ("metadata",),
 )

@@ -246,7 +246,8 @@ object Cells {
         case CHAR | VARCHAR => BinaryString.fromString(node.asText)
         case BINARY | VARBINARY => bytes(node)
         case TIMESTAMP_WITHOUT_TIME_ZONE | TIMESTAMP_WITH_LOCAL_TIME_ZONE =>
-          Timestamp.fromMicros(node.asLong)
+          if (node.isArray) Timestamp.fromEpochMillis(node.get(0).asLong, node.get(1).asInt)
+          else Timestamp.fromMicros(node.asLong)
         case DECIMAL =>
           val decimal = kind.asInstanceOf[DecimalType]
           val number = new JavaDecimal(node.asText)

@@ -195,7 +195,7 @@ def test_files_of_another_format_are_named(keyfold: Keyfold, paimon: Paimon, nam
         keyfold.read(table.layout, name)
 
 
-@pytest.mark.parametrize("kind", ["TIME(6)", "TIMESTAMP(9)", "MULTISET<INT>"])
+@pytest.mark.parametrize("kind", ["TIME(6)", "MULTISET<INT>"])
 def test_a_column_of_a_type_that_spark_lacks(
     keyfold: Keyfold, paimon: Paimon, name: str, kind: str
 ) -> None:
@@ -215,6 +215,36 @@ def test_a_column_of_a_type_that_spark_lacks(
     )
     with pytest.raises(NotSupportedError, match=rf"table keyfold.shared.{name}, column odd: .*not"):
         keyfold.table(name)
+
+
+def test_nanoseconds_are_cut_as_java_cuts_them(
+    spark: SparkSession, warehouse: Path, paimon: Paimon, fresh_name: Callable[[], str]
+) -> None:
+    table = fresh_name()
+    folder = warehouse / "it.db" / table.rpartition(".")[2]
+    listed = {"type": "ARRAY", "element": "TIMESTAMP(7)"}
+    kinds = ["INT NOT NULL", "TIMESTAMP(9)", "TIMESTAMP(8) WITH LOCAL TIME ZONE", listed]
+    fields = [{"id": n, "name": f"c{n}", "type": kind} for n, kind in enumerate(kinds)]
+    made = {"fields": fields, "partitionKeys": [], "primaryKeys": ["c0"]}
+    paimon.create(folder, made | {"options": {"bucket": "1"}})
+    moments = [[-1, 999_999], [-1, 999_001], [-1, 0], [0, 1], [0, 1_999], [1_700_000_000_000, 5]]
+    for first in (0, 3):
+        paimon.write(folder, [["+I", n, m, m, [m]] for n, m in enumerate(moments) if n >= first])
+    for _ in range(2):
+        theirs = {r[0]: r[1:] for r in paimon.read(folder).rows}
+        micros = {n: millis * 1000 + nanos // 1000 for n, (millis, nanos) in enumerate(moments)}
+        assert theirs == {n: [at, at, [at]] for n, at in micros.items()}
+        asked = "c0, unix_micros(cast(c1 || 'Z' AS TIMESTAMP)), unix_micros(c2), c3[0] = c1"
+        found = {row[0]: row[1:] for row in spark.sql(f"SELECT {asked} FROM {table}").collect()}
+        assert found == {n: (at, at, True) for n, at in micros.items()}
+        for n, at in micros.items():
+            same = [k for k, other in micros.items() if other == at]
+            where = f"c2 = timestamp_micros({at})"
+            got = spark.sql(f"SELECT c0 FROM {table} WHERE {where}").collect()
+            assert sorted(row.c0 for row in got) == same, (n, at)
+        paimon.compact(folder)
+    with pytest.raises(PySparkException, match=r"column c1 holds TIMESTAMP\(9\), expected at most"):
+        spark.sql(f"INSERT INTO {table} (c0) VALUES (9)")
 
 
 MULTISET = {"type": "MULTISET", "element": "INT"}

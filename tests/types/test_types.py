@@ -173,6 +173,14 @@ def test_what_parses_but_cannot_be_held(
         paimon_types.check_storable(paimon_types.from_paimon(paimon), "c")
 
 
+def test_what_others_may_have_stored() -> None:
+    for paimon in ("TIMESTAMP(9)", {"type": "ARRAY", "element": "TIMESTAMP(7)"}):
+        paimon_types.check_storable(paimon_types.from_paimon(paimon), "c", by_others=True)
+    for paimon in ("TIMESTAMP(10)", "TIME(6)"):
+        with pytest.raises(NotSupportedError, match="column c"):
+            paimon_types.check_storable(paimon_types.from_paimon(paimon), "c", by_others=True)
+
+
 def test_ids_are_drawn_inside_first() -> None:
     inner = {"type": "ROW", "fields": [{"id": 0, "name": "x", "type": "INT"}]}
     outer = {"type": "ROW", "fields": [{"id": 0, "name": "a", "type": inner}]}

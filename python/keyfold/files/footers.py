@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from keyfold.files import damage
+from keyfold.files.int96 import with_plain_bytes
 from keyfold.files.leaves import check_chunks
 from keyfold.kernels.buffers import bytes_of
 from keyfold.resources.cache import Cache
@@ -70,7 +71,8 @@ def footer_of(store: Files, path: str, size: int) -> Footer:
             if len(tail) < length <= size:
                 (tail,) = store.ranges(path, [(size - length, size)])
         with damage.decoding(path):
+            tail = pa.py_buffer(with_plain_bytes(tail[-length:].to_pybytes()))
             found = Footer(pq.read_metadata(pa.BufferReader(tail)))
-            check_chunks(found.metadata, bytes_of(pa.py_buffer(tail))[-length:-_END], size)
+            check_chunks(found.metadata, bytes_of(tail)[:-_END], size)
         KEPT.put(path, found)
     return found

@@ -23,7 +23,7 @@ from keyfold.types.type_table import Bound
 from keyfold.wire.specs import KIND
 
 _INSERT, _UPDATE_AFTER = 0, 2
-_MICROS = {"milliseconds": 1000, "microseconds": 1}
+_MICROS = {"milliseconds": (1000, 1), "microseconds": (1, 1), "nanoseconds": (1, 1000)}
 
 
 def ranges_of(
@@ -92,7 +92,8 @@ def _value(raw: Any, data_type: Atomic, unit: str) -> object:
             unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
             return decimal_of(unscaled, data_type.scale or 0)
         case Bound.TIME if isinstance(raw, int):
-            return raw * _MICROS[unit] if unit in _MICROS else None
+            times, parts = _MICROS.get(unit, (0, 0))
+            return raw * times // parts if parts else None  # as the values themselves are cut
     return None
 
 

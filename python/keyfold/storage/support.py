@@ -14,6 +14,7 @@ from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.snapshot_files import live_of_snapshot
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.metadata.vectors import vectors_of
+from keyfold.storage.schema.cut_columns import check_cut_readable, check_cut_writable
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, MARKED_SUFFIX
 
@@ -36,6 +37,7 @@ def check_readable(layout: TableLayout) -> None:
     mode = layout.options.get("scan.mode", "default")
     if mode.lower() not in LATEST:
         raise _refused(layout, "scan.mode", mode, "read", " or ".join(LATEST))
+    check_cut_readable(layout)
 
 
 def check_writable(layout: TableLayout) -> None:
@@ -46,6 +48,7 @@ def check_writable(layout: TableLayout) -> None:
             "written by the engine that made them"
         )
     _check(layout, NEEDED_TO_WRITE, "written")
+    check_cut_writable(layout)
     missing = [name for name in layout.partition_keys if name not in layout.primary_key]
     if missing:
         raise NotSupportedError(

@@ -7,6 +7,7 @@ that is not here is refused when a scan is planned. Imports: errors and other mo
 
 from collections.abc import Callable
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,6 +28,9 @@ from keyfold.types.type_table import BINARIES, INTEGERS, MAX_LENGTH, TEXTS, TIME
 
 Conversion = Callable[[pa.Array], pa.Array]
 
+_INT96 = pa.binary(12)
+_PARTS = np.dtype([("nanos", "<i8"), ("day", "<i4")])
+_DAY_OF_1970, _MICROS_OF_DAY = 2440588, 86_400_000_000
 _FLOATING = {"FLOAT": java_text.FLOAT_BITS, "DOUBLE": java_text.DOUBLE_BITS}
 
 
@@ -70,7 +74,7 @@ def convert(array: pa.Array, stored: Atomic, target: Atomic) -> pa.Array:
     """The values in the Arrow type of `target`; `array` may be in another unit than `stored`."""
     wanted = to_arrow(stored)
     if not array.type.equals(wanted):
-        array = pc.cast(array, wanted, safe=False)
+        array = _in_unit(array, wanted)
     if stored == target:
         return array
     try:
@@ -79,6 +83,29 @@ def convert(array: pa.Array, stored: Atomic, target: Atomic) -> pa.Array:
         raise NotSupportedError(
             f"a stored {describe(stored)} has no value as {describe(target)}: {error}"
         ) from error
+
+
+def _in_unit(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The values in the unit of that type; of nanoseconds the microsecond that they are in, as
+    Paimon's connector for Spark reads them. Arrow's cast would give a later one before 1970.
+    """
+    if array.type.equals(_INT96) and pa.types.is_timestamp(wanted):
+        return _of_days_and_nanos(array).cast(wanted)
+    cut = pc.cast(array, wanted, safe=False)
+    if not pa.types.is_timestamp(array.type) or array.type.unit != "ns":
+        return cut
+    is_later = pc.greater(pc.cast(cut, array.type), array)
+    micros = pc.subtract(cut.cast(pa.int64()), is_later.cast(pa.int64()))
+    return micros.cast(wanted)
+
+
+def _of_days_and_nanos(array: pa.Array) -> pa.Array:
+    """Microseconds since 1970 of Parquet's INT96: nanoseconds of a day, and its Julian number."""
+    known = array if not array.null_count else pc.fill_null(array, bytes(_INT96.byte_width))
+    parts = np.frombuffer(known.buffers()[1], _PARTS)[known.offset : known.offset + len(known)]
+    days = parts["day"].astype(np.int64) - _DAY_OF_1970
+    micros = days * _MICROS_OF_DAY + parts["nanos"] // 1000
+    return pa.array(micros, mask=np.asarray(array.is_null()) if array.null_count else None)
 
 
 def conversion(stored: Atomic, target: Atomic) -> Conversion:

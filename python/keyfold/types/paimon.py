@@ -80,23 +80,33 @@ def _field_json(field: Field) -> dict[str, Any]:
     return json if field.comment is None else {**json, "description": field.comment}
 
 
-def check_storable(data_type: DataType, column: str) -> None:
-    """Refuse types that parse but can't be stored, as a TIMESTAMP of more than 6 digits."""
+def check_storable(data_type: DataType, column: str, *, by_others: bool = False) -> None:
+    """Refuse types that parse but can't be stored, as a TIMESTAMP of more than 6 digits. Of those
+    that are stored `by_others`, values that are cut when they are read are no reason.
+    """
     match data_type:
         case Array(element):
-            check_storable(element, column)
+            check_storable(element, column, by_others=by_others)
         case Map(key, value):
-            check_storable(key, column)
-            check_storable(value, column)
+            check_storable(key, column, by_others=by_others)
+            check_storable(value, column, by_others=by_others)
         case Row(()):
             raise NotSupportedError(f"column {column}: a STRUCT without fields is not supported")
         case Row(fields):
             for field in fields:
-                check_storable(field.type, f"{column}.{field.name}")
+                check_storable(field.type, f"{column}.{field.name}", by_others=by_others)
         case Atomic(name="DECIMAL", length=int(digits)) if not 1 <= digits <= data_type.facts.most:
             raise TableError(f"column {column}: DECIMAL holds 1 to 38 digits, not {digits}")
+        case Atomic() if by_others and is_cut(data_type):
+            return
         case Atomic(length=int(digits)) if digits > data_type.facts.most:
             raise NotSupportedError(
                 f"column {column}: {data_type.spelled(data_type.facts.paimon)} is not supported: "
                 f"{data_type.facts.why}"
             )
+
+
+def is_cut(data_type: Atomic) -> bool:
+    """Whether values of the type lose digits when they are read."""
+    most, more = data_type.facts.most, data_type.facts.most_cut
+    return most < (data_type.length or 0) <= more

@@ -13,7 +13,7 @@ from enum import Enum
 import pyarrow as pa
 
 MAX_LENGTH = 2147483647
-MICROS, MILLIS = 6, 3
+NANOS, MICROS, MILLIS = 9, 6, 3
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _CLOCK = r"[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
 _ZONE = r"(Z|[-+](0[0-9]|1[0-7]):[0-5][0-9])"
@@ -68,6 +68,7 @@ class TypeFacts:
     sparks_length: int | None = None  # the same in Spark, if it is another one
     sparks_units: int = 1  # of a literal of Spark that are one of a manifest
     most: int = MAX_LENGTH  # the greatest length or precision that is stored
+    most_cut: int = 0  # the greatest of other writers whose values are read, cut to `most`
     why: str = ""  # the reason of it
     bits: int = 0  # of a whole number
     digits: int | None = None  # of the greatest whole number
@@ -129,7 +130,7 @@ def _timestamp(name: str, spark: str, paimon: str, zone: str | None) -> TypeFact
         else "a time in microseconds, or a date; without an offset it is in UTC",
         written=f"a time such as 2026-01-31 23:59:59.123456{behind or ' without an offset'}",
         usual=f"{_DATE}{_CLOCK}{'' if is_local else _ZONE}",
-        length=MICROS, most=MICROS, why=_SPARKS_DIGITS,
+        length=MICROS, most=MICROS, most_cut=NANOS, why=_SPARKS_DIGITS,
     )  # fmt: skip
 
 

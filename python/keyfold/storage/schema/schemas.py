@@ -126,7 +126,7 @@ def _from_json(found: Mapping[str, Any], name: str, location: str) -> StoredSche
 def _column(found: Mapping[str, Any], options: Mapping[str, str], table: str) -> Column:
     try:
         data_type = paimon_types.from_paimon(found["type"])
-        paimon_types.check_storable(data_type, found["name"])
+        paimon_types.check_storable(data_type, found["name"], by_others=True)
     except KeyfoldError as error:
         raise type(error)(f"table {table}, column {found['name']}: {error}") from None
     default = options.get(DEFAULT_PREFIX + found["name"])
