@@ -31,7 +31,7 @@ ifndef IN_PARTS
 .NOTPARALLEL:
 endif
 environments:  ## all that tests need, two parts at a time
-	@$(MAKE) --no-print-directory -j 2 IN_PARTS=yes setup build/readers/.installed build/azurite/.installed build/spark/.installed build/spark.jsa
+	@$(MAKE) --no-print-directory -j 2 IN_PARTS=yes setup build/readers/.installed build/azurite/.installed build/spark/.installed build/dbt/.installed build/spark.jsa
 
 demo: setup  ## fold three months of real flights and check every answer with plain Spark
 	$(BIN)/python -m integration.demo --months 3
@@ -44,7 +44,7 @@ test: environments test-python test-spark test-newest  ## all tests: without a J
 test-python: setup build/readers/.installed build/azurite/.installed  ## the tests without a JVM
 	$(BIN)/python -m pytest -n 4 $(IN_ORDER) tests
 
-test-spark: setup build/readers/.installed build/azurite/.installed build/spark.jsa  ## the tests with Spark, in three sessions
+test-spark: setup build/readers/.installed build/azurite/.installed build/dbt/.installed build/spark.jsa  ## the tests with Spark, in three sessions
 	$(BIN)/python -m pytest -n 3 $(IN_ORDER) integration
 
 test-newest: setup build/spark/.installed  ## a part of the tests with the Spark of requirements-spark.lock
@@ -95,6 +95,9 @@ lock:  ## resolve the environments anew: all requirements*.lock but those of bui
 	build/lock/bin/pip install chdb==4.4.0 lakesoul==2.0.0 pyarrow numpy
 	build/lock/bin/pip freeze > requirements-engines.lock
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
+	build/lock/bin/pip install 'dbt-spark==1.11.*' 'dbt-core==1.11.*'  # 1.12 fetches a parser from GitHub
+	build/lock/bin/pip freeze > requirements-dbt.lock
+	rm -rf build/lock && $(PYTHON) -m venv build/lock
 	build/lock/bin/pip install twine
 	build/lock/bin/pip freeze > requirements-release.lock
 
@@ -132,15 +135,25 @@ build/azurite/.installed: tests/stores/package.json | .venv/.packages
 	  install --silent --no-audit --no-fund --ignore-scripts --prefix build/azurite
 	@touch $@
 
+# Adds the packages of .venv to those of the environment that runs it.
+OVER_VENV := import pathlib, sys, sysconfig; place = sysconfig.get_path("purelib"); \
+  rest = place.replace(sys.prefix, f"{pathlib.Path.cwd()}/.venv"); \
+  pathlib.Path(place, "rest.pth").write_text(f"import site; site.addsitedir({rest!r})\n")
+
 # The newest Spark that the jar runs on, over the packages of .venv, which has the oldest: the jar is
 # compiled against that, and so set-up needs one Spark.
 build/spark/.installed: requirements-spark.lock | build/.debian
 	$(PYTHON) -m venv --clear build/spark
 	$(UNPACKED) build/spark/bin/pip install --quiet --no-deps --requirement requirements-spark.lock
 	build/spark/bin/pip uninstall --quiet --yes setuptools && ln -s $(CURDIR)/$(BIN)/keyfold build/spark/bin
-	build/spark/bin/python -c 'import pathlib, sysconfig; place = sysconfig.get_path("purelib"); \
-	  rest = place.replace(f"{pathlib.Path.cwd()}/build/spark/", f"{pathlib.Path.cwd()}/.venv/"); \
-	  pathlib.Path(place, "rest.pth").write_text(f"import site; site.addsitedir({rest!r})\n")'
+	build/spark/bin/python -c '$(OVER_VENV)'
+	@touch $@
+
+# dbt, whose pins are not ours, over the packages of .venv too.
+build/dbt/.installed: requirements-dbt.lock | build/.debian
+	$(PYTHON) -m venv --clear build/dbt
+	build/dbt/bin/pip install --quiet --no-deps --requirement requirements-dbt.lock
+	build/dbt/bin/python -c '$(OVER_VENV)'
 	@touch $@
 
 # Iceberg runs in a Spark before ours; `make bench` measures it where this was made.

@@ -1,6 +1,7 @@
 """Every block of README.md and docs/ runs without those before it, and what it shows as the answer
 is the answer. `test_your_own.py` runs the blocks of docs/your-own.md, which build on each other,
-and `integration/pipelines` those of docs/pipelines.md, which are one pipeline.
+`integration/pipelines` those of docs/pipelines.md, which are one pipeline, and `integration/dbt`
+the project of docs/dbt.md.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
-RUN_ELSEWHERE = ("your-own.md", "pipelines.md")
+RUN_ELSEWHERE = ("your-own.md", "pipelines.md", "dbt.md")
 BLOCKS = [block for page in PAGES if page.name not in RUN_ELSEWHERE for block in blocks(page)]
 
 
