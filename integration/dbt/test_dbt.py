@@ -35,6 +35,7 @@ CONF = {
     "spark.driver.extraJavaOptions": f"{sessions.QUICK_JVM} {sessions.LOGGING}",
     **sessions.INTERPRETED,
 }
+AS_TABLE = "'table', unique_key=['day', 'carrier', 'flight', 'origin']"
 FIRST, SECOND = 2, 4  # the last day of January that dbt sees
 Row = tuple[Any, ...]
 Outcome = dict[str, list[str]]
@@ -110,6 +111,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
         ["docs", "generate"],
         {"models/keyless.sql": "{{ config(materialized='table') }} SELECT 1 AS one"},
         build(SECOND, "--select", "keyless"),
+        {"models/departures.sql": read("models/departures.sql").replace("'view'", AS_TABLE)},
+        build(SECOND, "--select", "departures"),
     )
     return project
 
@@ -133,10 +136,16 @@ def test_the_documentation_lists_columns(built: Built) -> None:
         "flights",
         "last_day",
     ]
+    assert "day" in nodes["model.flights.departures"]["columns"]
+
+
+def test_a_view_becomes_a_table(built: Built) -> None:
+    assert built.outcomes[-1] == {"departures": ["success", "OK"]}
+    assert len(built.rows("departures", "day")) == len(built.flights())
 
 
 def test_a_table_without_a_key_is_refused(built: Built) -> None:
-    status, told = built.outcomes[-1]["keyless"]
+    status, told = built.outcomes[-2]["keyless"]
     assert status == "error"
     assert "model.flights.keyless has no unique_key, and a keyfold table needs a" in told
 

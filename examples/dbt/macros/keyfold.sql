@@ -104,6 +104,22 @@
 {% endmaterialization %}
 
 
+{#- SHOW TABLE EXTENDED leaves out the views of a catalog, which SHOW TABLES lists. -#}
+{% macro spark__list_relations_without_caching(relation) %}
+  {%- set found, names = [], [] -%}
+  {%- for row in dbt.spark__list_relations_without_caching(relation).rows -%}
+    {%- do found.append(row) -%}
+    {%- do names.append(row[1]) -%}
+  {%- endfor -%}
+  {%- for row in list_relations_show_tables_without_caching(relation).rows -%}
+    {%- if not row[2] and row[1] not in names -%}
+      {%- do found.append([row[0], row[1], row[2], 'Type: VIEW']) -%}
+    {%- endif -%}
+  {%- endfor -%}
+  {{ return(found) }}
+{% endmacro %}
+
+
 {#- dbt's own materialization names a database, which Spark's relations refuse. -#}
 {% macro spark__get_or_create_relation(database, schema, identifier, type) %}
   {{ return(dbt.default__get_or_create_relation(none, schema, identifier, type)) }}
