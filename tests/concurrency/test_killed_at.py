@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 
 import keyfold
@@ -60,11 +61,25 @@ def delete(folder: str) -> None:
     jobs.deleted(folder, 1)
 
 
+def opened(folder: str) -> keyfold.Table:
+    return keyfold.connect(folder, catalog="test", threads=1).table("t")
+
+
 def transaction(folder: str) -> None:
-    table = keyfold.connect(folder, catalog="test", threads=1).table("t")
-    with table.transaction(token=("killed", 1)) as t:
+    with opened(folder).transaction(token=("killed", 1)) as t:
         t.upsert([{"k": 2, "v": 20}])
         t.update("k = 1", {"v": 7})
+
+
+def update(folder: str) -> None:
+    opened(folder).update("k = 1", {"v": pc.field("v") + 5}, token=("killed", 1))
+
+
+def merge(folder: str) -> None:
+    """Adds to a row and inserts another."""
+    made = opened(folder).merge([{"k": 1, "v": 5}, {"k": 3, "v": 30}], token=("killed", 1))
+    made.when_matched_update({"v": pc.field("target", "v") + pc.field("source", "v")})
+    made.when_not_matched_insert_all().execute()
 
 
 def compaction(folder: str) -> None:
@@ -99,6 +114,8 @@ AFTER: dict[Callable[[str], None], State] = {
     insert: (("k", "v"), {1: 2, 2: 24, 3: 30}),
     overwrite: (("k", "v"), {7: 70}),
     delete: (("k", "v"), {2: 4}),
+    update: (("k", "v"), {1: 7, 2: 4}),
+    merge: (("k", "v"), {1: 7, 2: 4, 3: 30}),
     transaction: (("k", "v"), {1: 7, 2: 24}),
     compaction: (("k", "v"), ROWS),
     expiry: (("k", "v"), ROWS),
@@ -106,13 +123,14 @@ AFTER: dict[Callable[[str], None], State] = {
     drop: None,
     create: (("k", "v"), {}),
 }
+LONG = (update, merge, transaction)  # of their steps every third is tried
 
 
 @pytest.mark.parametrize("job", AFTER, ids=lambda job: job.__name__)
 def test_a_job_killed_at_any_step(tmp_path: Path, job: Callable[[str], None]) -> None:
     before: State = None if job is create else (("k", "v"), ROWS)
     seen = []
-    for step in range(0, MOST_STEPS, 3 if job is transaction else 1):
+    for step in range(0, MOST_STEPS, 3 if job in LONG else 1):
         folder = tmp_path / str(step)
         if job is create:
             folder.mkdir()
