@@ -20,11 +20,12 @@ from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
 from keyfold.resources.cache import Cache
 from keyfold.storage import support
+from keyfold.storage.jdbc.locks import lock_of
 from keyfold.storage.metadata.entries import LAST_SEQUENCE, LiveFile, RowShapes, highest_sequence
 from keyfold.storage.metadata.live_files import Asked, LiveFiles
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.snapshot_files import live_where, number_above
-from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
+from keyfold.storage.metadata.snapshots import Lock, Snapshot, Snapshots
 from keyfold.storage.metadata.staged import StagedSnapshots, StagedState
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.rest_client import publisher as rest_publisher
@@ -54,6 +55,7 @@ class Table:
     snapshot_id: int | None
     uuid: str = ""  # in a REST catalog, which publishes its snapshots
     publisher: Callable[[Any], bool] | None = field(default=None, compare=False, repr=False)
+    lock: Lock = field(default=contextlib.nullcontext, compare=False, repr=False)
     is_past: bool = False  # it was asked for as it was at `snapshot_id`, and is only read
     tag: str = ""  # the tag that keeps this snapshot
     staged: StagedState | None = field(default=None, compare=False, repr=False)  # of a transaction
@@ -65,7 +67,7 @@ class Table:
 
     @cached_property
     def snapshots(self) -> Snapshots:
-        given = self.files, self.layout.home, self.publisher, self.tag
+        given = self.files, self.layout.home, self.publisher, self.tag, self.lock
         return Snapshots(*given) if self.staged is None else StagedSnapshots(*given, self.staged)
 
     @cached_property
@@ -348,13 +350,12 @@ def open_handle(
     if _stamp(schemas, handle["schema_id"]) != handle["identity"]:
         raise changed(schemas.name)
     layout = _read_schema(schemas, handle["schema_id"]).layout
-    newest = Snapshots(files, layout.home)
-    snapshot_id = newest.latest_id() if latest else handle["snapshot_id"]
-    uuid, publisher = handle.get("uuid", ""), None
+    snapshot_id = Snapshots(files, layout.home).latest_id() if latest else handle["snapshot_id"]
+    uuid, tag, publisher = handle.get("uuid", ""), handle.get("tag", ""), None
     if is_rest(catalog_options) and handle["namespace"]:  # else it is named by its path
         publisher = rest_publisher(catalog_options, handle["namespace"], handle["table"], uuid)
-    tag = handle.get("tag", "")
-    return Table(files, *path, layout, snapshot_id, uuid, publisher, is_past, tag)
+    lock = lock_of(catalog_options, location, *path[1:])
+    return Table(files, *path, layout, snapshot_id, uuid, publisher, lock, is_past, tag)
 
 
 def open_newest(handle: Mapping[str, Any], catalog_options: Mapping[str, str]) -> Table:

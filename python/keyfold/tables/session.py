@@ -24,6 +24,7 @@ from keyfold.resources.threads import done, raised, streamed
 from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.catalogs.places import NAMELESS, open_place
 from keyfold.storage.catalogs.warehouse import open_catalog
+from keyfold.storage.rest_client import is_rest
 from keyfold.stores.local import local_path
 from keyfold.tables.newest import Lookups
 from keyfold.user_functions.shipping import PREFIX
@@ -64,7 +65,7 @@ class Session:
             warehouse = Path(WAREHOUSE, name)
         if warehouse is not None:  # that of a REST server is a name
             named = os.fspath(warehouse)
-            given["warehouse"] = named if "uri" in given else _absolute(named)
+            given["warehouse"] = named if is_rest(given) else _absolute(named)
         cores = len(os.sched_getaffinity(0)) if threads is None else threads
         most = budget.DEFAULT * min(cores, 4) if memory is None else memory
         if cores < 1 or most < LEAST_MEMORY or lookup_memory < 0:

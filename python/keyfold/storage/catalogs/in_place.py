@@ -7,6 +7,7 @@ query's one commit, and removed if the query fails.
 
 from keyfold.errors import NotSupportedError, TableExistsError
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
+from keyfold.stores import folders
 from keyfold.stores.files import Files
 
 
@@ -24,15 +25,19 @@ def make(files: Files, schema: StoredSchema) -> str:
     return files.stamp(path)
 
 
-def unmake(files: Files, location: str, stamp: str) -> None:
-    """Remove a table that `make` made, if it is still the same."""
+def unmake(files: Files, location: str, stamp: str) -> bool:
+    """Remove a table that `make` made; False if another is there."""
     schemas = Schemas(files, location, location)
-    if schemas.latest_id() == 0 and files.stamp(schemas.path(0)) == stamp:
-        drop(files, location)
+    is_ours = schemas.latest_id() == 0 and files.stamp(schemas.path(0)) == stamp
+    return is_ours and remove(files, location)
 
 
-def drop(files: Files, location: str) -> bool:
-    """Remove a table, schemas first: without them it is not a table. False if nothing was there."""
+def remove(files: Files, location: str) -> bool:
+    """Remove a table, in one step if its folder can be renamed, else the schemas first: without
+    them it is not a table. False if nothing was there.
+    """
+    if files.is_local:
+        return folders.remove(files, location)
     was_table = files.remove_folder(f"{location}/schema")
     return files.remove_folder(location) or was_table
 

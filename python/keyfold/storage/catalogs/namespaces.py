@@ -1,10 +1,14 @@
-"""Namespaces: folders `<name>.db` of the warehouse, their properties in a hidden file inside."""
+"""Namespaces: folders `<name>.db` of the warehouse, their properties in a hidden file inside.
+
+They say which tables and views there are. Here that is what lies in the folders.
+"""
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from keyfold.errors import (
     CorruptDataError,
@@ -15,14 +19,15 @@ from keyfold.errors import (
     TableError,
 )
 from keyfold.options.values import shown
-from keyfold.storage.metadata.documents import document
+from keyfold.storage.metadata.documents import document, text_of
+from keyfold.storage.table import Table
 from keyfold.stores import folders
 from keyfold.stores.files import Files
 
 SUFFIX = ".db"
 DEFAULT = "default"
 _PROPERTIES = ".namespace.json"
-_VIEWS, VIEW_FILE = ".views", ".json"  # beside them may be what a killed job left
+_VIEWS, _VIEW_FILE = ".views", ".json"  # beside them may be what a killed job left
 _LONGEST = 200
 _FOLDER_LONGEST = 255  # bytes of a folder's name: longer ones can't be asked for
 _FORBIDDEN = frozenset('/\\$.:*?"<>|\0')
@@ -77,9 +82,67 @@ class Namespaces:
     def table_path(self, name: str, table: str) -> str:
         return f"{self.path(name)}/{table}"
 
-    def views_path(self, name: str) -> str:
-        """The folder of its views."""
-        return f"{self.path(name)}/{_VIEWS}"
+    # ---- tables ----
+
+    def tables(self, name: str) -> list[str]:
+        """Names of the tables of a namespace, sorted."""
+        return self.files.folders(self.path(name))
+
+    def check_missing(self, name: str, table: str) -> None:
+        """Raises TableError if a table that has no schema should be there. Here none should."""
+
+    def locked(self, *tables: tuple[str, str]) -> AbstractContextManager[None]:
+        """A context in which nobody else makes, alters or drops these tables, by namespace and
+        name. Here folders that appear and go in one step do without.
+        """
+        return contextlib.nullcontext()
+
+    def register(self, name: str, table: str, find: Callable[[], Table | None]) -> None:
+        """Note that a table is there, as `find` gives it."""
+
+    def unregister(self, name: str, table: str) -> bool | None:
+        """Note that a table is gone; whether it was noted, None if nobody notes."""
+        return None
+
+    def renaming(self, table: tuple[str, str], to: tuple[str, str]) -> AbstractContextManager[None]:
+        """A context that renames the folder of a table; its name changes if that succeeds."""
+        return contextlib.nullcontext()
+
+    # ---- views ----
+
+    def _view_path(self, name: str, view: str) -> str:
+        return f"{self.path(name)}/{_VIEWS}/{view}{_VIEW_FILE}"
+
+    def views(self, name: str) -> list[str]:
+        """Names of the views of a namespace, in no order."""
+        found = self.files.names(f"{self.path(name)}/{_VIEWS}")
+        return [one.removesuffix(_VIEW_FILE) for one in found if one.endswith(_VIEW_FILE)]
+
+    def has_view(self, name: str, view: str) -> bool:
+        """Whether a view of that name is there."""
+        return self.files.exists(self._view_path(name, view))
+
+    def view_place(self, name: str, view: str) -> str:
+        """The place of a view, for messages."""
+        return f"its file {self._view_path(name, view)}"
+
+    def read_view(self, name: str, view: str) -> bytes:
+        """The text of a view. Raises FileNotFoundError if it is missing."""
+        return self.files.read(self._view_path(name, view))
+
+    def add_view(self, name: str, view: str, stored: Mapping[str, Any]) -> bool:
+        """Store a view; False if it is there."""
+        self.make(name)
+        return self.files.publish(self._view_path(name, view), text_of(stored)) != 0
+
+    def replace_view(self, name: str, view: str, stored: Mapping[str, Any]) -> None:
+        """Store a view in one step, whether it is there or not."""
+        self.make(name)
+        self.files.replace(self._view_path(name, view), text_of(stored))
+
+    def remove_view(self, name: str, view: str) -> None:
+        """Remove a view, if it is there."""
+        self.files.remove(self._view_path(name, view))
 
     def check_table(self, table: str) -> None:
         """Raises TableError if no new table may have that name."""
@@ -135,6 +198,10 @@ class Namespaces:
 
     def create(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         """Make a namespace. Raises NamespaceExistsError if it exists."""
+        self._write(self._new_name(namespace, properties), properties)
+
+    def _new_name(self, namespace: Namespace, properties: Mapping[str, str]) -> str:
+        """The name of a new namespace. Raises an error if there can't be one."""
         if len(namespace) > 1:
             raise NotSupportedError(
                 f"namespace {'.'.join(namespace)} can't be made: namespaces have one level"
@@ -147,27 +214,33 @@ class Namespaces:
             raise NotSupportedError(
                 f"namespace {name}: LOCATION is not supported; it lies at {self.path(name)}"
             )
-        self._write(name, properties)
+        return name
 
     def alter(self, namespace: Namespace, changed: Mapping[str, str], unset: Sequence[str]) -> None:
         """Set and unset properties."""
-        if "location" in changed or "location" in unset:
-            raise NotSupportedError(f"the location of namespace {'.'.join(namespace)} is fixed")
+        self._check_changes(namespace, changed, unset)
         kept = {k: v for k, v in self.load(namespace).items() if k not in unset}
         self._write(single(namespace), {**kept, **changed})
+
+    def _check_changes(
+        self, namespace: Namespace, changed: Mapping[str, str], unset: Sequence[str]
+    ) -> None:
+        if "location" in changed or "location" in unset:
+            raise NotSupportedError(f"the location of namespace {'.'.join(namespace)} is fixed")
 
     def drop(self, namespace: Namespace, cascade: bool) -> bool:
         """Remove a namespace, with all in it if `cascade`; False if it does not exist."""
         name = single(namespace)
         if not self.exists(name):
             return False
-        views = (one for one in self.files.names(self.views_path(name)) if one.endswith(VIEW_FILE))
-        is_empty = not self.files.folders(self.path(name)) and next(views, None) is None
-        if not is_empty and not cascade:
+        self._check_empty(name, cascade)
+        return folders.remove(self.files, self.path(name)) or name == DEFAULT
+
+    def _check_empty(self, name: str, cascade: bool) -> None:
+        if not cascade and (self.tables(name) or self.views(name)):
             raise NamespaceNotEmptyError(
                 f"namespace {name} is not empty; DROP … CASCADE (in Python cascade=True) drops all"
             )
-        return folders.remove(self.files, self.path(name)) or name == DEFAULT
 
     def _write(self, name: str, properties: Mapping[str, str]) -> None:
         kept = {k: v for k, v in properties.items() if k != "location"}

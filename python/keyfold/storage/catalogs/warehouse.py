@@ -5,10 +5,10 @@ aside and swapping it in (`stage`) is how CREATE … AS SELECT and REPLACE keep 
 until the new one is complete.
 """
 
-import difflib
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,15 @@ from keyfold.errors import (
 from keyfold.storage import table
 from keyfold.storage.catalogs import in_place
 from keyfold.storage.catalogs.interface import Catalog, Staged
+from keyfold.storage.catalogs.jdbc_names import jdbc_names
 from keyfold.storage.catalogs.namespaces import Namespace, Namespaces, check_name, single
 from keyfold.storage.catalogs.rest import RestCatalog
+from keyfold.storage.catalogs.settings import check_settings
 from keyfold.storage.catalogs.views import StoredView, missing_table, taken
 from keyfold.storage.catalogs.warehouse_views import WarehouseViews
+from keyfold.storage.jdbc.address import TYPE as JDBC
+from keyfold.storage.jdbc.address import is_jdbc
+from keyfold.storage.jdbc.locks import lock_of
 from keyfold.storage.metadata.avro_records import is_name
 from keyfold.storage.rest_client import is_rest
 from keyfold.storage.schema.alter import alter
@@ -33,7 +38,7 @@ from keyfold.storage.schema.definition import Check, NewTable, define
 from keyfold.storage.schema.save_as_table import redefine
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table
-from keyfold.stores import folders, settings
+from keyfold.stores import folders
 from keyfold.stores.files import Files
 from keyfold.stores.local import remove_tree
 from keyfold.stores.opened import open_files
@@ -44,15 +49,6 @@ _FILESYSTEM = ("filesystem", "paimon")
 
 _catalogs: dict[str, Catalog] = {}
 _lock = threading.Lock()
-_ALWAYS = ("warehouse", "type", "metastore", "uri")
-_REST = ("token", "prefix")
-# Settings that begin with these go to the client of a store, or of a REST server, unchanged.
-_OF_STORES = (
-    *("fs.", "s3.", "s3a.", "gcs.", "gs.", "google.", "azure."),
-    *("hdfs.", "hadoop.", "dfs.", "security."),
-)
-_OF_SERVERS = ("token.", "data-token.", "dlf.", "header.", "http.", "http-client.", "io-cache.")
-_ALIKE = 0.92  # as `s3.acces-key`, not as `fs.oss.endpoint`
 
 
 def _accept(layout: TableLayout, _: TableLayout | None) -> TableLayout:
@@ -74,13 +70,14 @@ def open_catalog(name: str, options: Mapping[str, str], check_engine: Check = _a
 
 
 def _open(name: str, options: Mapping[str, str], check_engine: Check) -> Catalog:
-    check_settings(name, options, is_rest=is_rest(options))
+    check_settings(name, options)
     if is_rest(options):
         return RestCatalog(name, dict(options), check_engine)
     kind = options.get("metastore") or options.get("type") or _FILESYSTEM[0]
-    if kind.lower() not in _FILESYSTEM:
+    if kind.lower() not in (*_FILESYSTEM, JDBC):
         raise NotSupportedError(
-            f"catalog {name}: type {kind} is not supported, expected {_FILESYSTEM[0]} or rest"
+            f"catalog {name}: type {kind} is not supported, expected {_FILESYSTEM[0]}, {JDBC} or "
+            "rest"
         )
     warehouse = options.get("warehouse")
     if not warehouse:
@@ -88,7 +85,9 @@ def _open(name: str, options: Mapping[str, str], check_engine: Check) -> Catalog
             f"catalog {name} has no warehouse: set spark.sql.catalog.{name}.warehouse to a folder"
         )
     files, root = open_files(warehouse, options)
-    return WarehouseCatalog(name, files, Namespaces(files, root.rstrip("/")), check_engine)
+    root = root.rstrip("/")
+    made = jdbc_names(files, root, options) if is_jdbc(options) else Namespaces(files, root)
+    return WarehouseCatalog(name, files, made, check_engine, dict(options))
 
 
 @dataclass(frozen=True)
@@ -99,6 +98,7 @@ class WarehouseCatalog:
     files: Files
     namespaces: Namespaces
     check_engine: Check
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     # ---- namespaces ----
 
@@ -122,7 +122,7 @@ class WarehouseCatalog:
     # ---- tables ----
 
     def list_tables(self, namespace: Namespace) -> list[str]:
-        return self.files.folders(self.namespaces.path(self.namespaces.require(namespace)))
+        return self.namespaces.tables(self.namespaces.require(namespace))
 
     def load_table(self, namespace: Namespace, name: str) -> Table:
         found = self._find(namespace, name)
@@ -137,10 +137,18 @@ class WarehouseCatalog:
         base, mark, branch = name.rpartition(BRANCH_MARK)
         if mark and is_name(branch):
             return self._load(self.location(namespace[0], base), namespace[0], name, branch)
-        return self._load(self.location(namespace[0], name), namespace[0], name)
+        found = self._load(self.location(namespace[0], name), namespace[0], name)
+        if found is None:
+            self.namespaces.check_missing(namespace[0], name)
+        return found
 
     def _load(self, location: str, namespace: str, name: str, branch: str = "") -> Table | None:
-        return table.load(self.files, location, self.name, namespace, name, branch)
+        found = table.load(self.files, location, self.name, namespace, name, branch)
+        return found and replace(found, lock=lock_of(self.options, location, namespace, name))
+
+    def _register(self, namespace: str, name: str) -> None:
+        of_main = partial(self._load, self.location(namespace, name), namespace, name)
+        self.namespaces.register(namespace, name, of_main)
 
     def _shown(self, namespace: str, name: str) -> str:
         return sql_name(self.name, namespace, name)
@@ -168,10 +176,10 @@ class WarehouseCatalog:
         self.namespaces.check_table(name)
         if not self.namespaces.owns_folders and self._find(namespace, name) is None:
             return False
-        location = self.location(single(namespace), name)
-        if not self.files.is_local:
-            return in_place.drop(self.files, location)
-        return folders.remove(self.files, location)
+        with self.namespaces.locked((single(namespace), name)):
+            noted = self.namespaces.unregister(namespace[0], name)
+            location = self.location(namespace[0], name)
+            return noted is not False and (in_place.remove(self.files, location) or noted is True)
 
     def rename_table(
         self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
@@ -189,17 +197,19 @@ class WarehouseCatalog:
         target = self.namespaces.require(to_namespace)
         self._check_no_view(to_namespace, to_name)
         self.namespaces.make(target)
-        source = self.location(single(namespace), name)
-        if not folders.move(source, self.location(target, to_name)):
-            raise TableExistsError(f"table {self._shown(target, to_name)} exists")
+        source, renamed = (single(namespace), name), (target, to_name)
+        with self.namespaces.locked(source, renamed), self.namespaces.renaming(source, renamed):
+            if not folders.move(self.location(*source), self.location(*renamed)):
+                raise TableExistsError(f"table {self._shown(*renamed)} exists")
 
     def alter_table(
         self, namespace: Namespace, name: str, changes: Sequence[Mapping[str, Any]]
     ) -> Table:
         """Apply all changes or none. Returns the table after them."""
         found = self._changeable(namespace, name)
-        with found.reading_files():
+        with self.namespaces.locked((namespace[0], name)), found.reading_files():
             alter(found.schemas, found.snapshots, changes, self.check_engine, found.live_files)
+            self._register(namespace[0], name.partition(BRANCH_MARK)[0])
         return self.load_table(namespace, name)
 
     def _changeable(self, namespace: Namespace, name: str) -> Table:
@@ -216,7 +226,7 @@ class WarehouseCatalog:
         def is_table(namespace: Namespace, name: str) -> bool:
             return self._find(namespace, name) is not None
 
-        return WarehouseViews(self.name, self.files, self.namespaces, is_table)
+        return WarehouseViews(self.name, self.namespaces, is_table)
 
     def _check_no_view(self, namespace: Namespace, name: str) -> None:
         """Raises TableExistsError if a view has the name of a new table."""
@@ -265,11 +275,11 @@ class WarehouseCatalog:
         if not self.files.is_local:
             if existing is not None:
                 raise in_place.refuse_rename(self.namespaces.warehouse)
-            stamp = in_place.make(self.files, schema)
+            with self.namespaces.locked((database, name)):
+                stamp = in_place.make(self.files, schema)
+                self._register(database, name)
             return Staged(database, name, schema.layout.location, mode, stamp)
-        folder = self.namespaces.make(database)
-        folders.clear_stale(folder)
-        staged = Staged(database, name, folders.hidden(folder, STAGING), mode)
+        staged = Staged(database, name, self._aside(database), mode)
         moved = replace(schema, layout=replace(schema.layout, location=staged.location))
         Schemas(self.files, staged.location, schema.layout.name).publish(moved)
         return staged
@@ -284,9 +294,13 @@ class WarehouseCatalog:
             raise TableExistsError(f"table {self._shown(database, name)} exists")
         self._check_no_view(namespace, name)
         self.namespaces.check_free(self.location(database, name))
+        return Staged(database, name, self._aside(database), "create")
+
+    def _aside(self, database: str) -> str:
+        """A path for a table that is being made."""
         folder = self.namespaces.make(database)
         folders.clear_stale(folder)
-        return Staged(database, name, folders.hidden(folder, STAGING), "create")
+        return folders.hidden(folder, STAGING)
 
     def _staged_name(self, staged: Staged) -> str:
         return self._shown(staged.namespace, staged.table)
@@ -307,6 +321,11 @@ class WarehouseCatalog:
         target = self.location(staged.namespace, staged.table)
         if staged.location == target:
             return
+        with self.namespaces.locked((staged.namespace, staged.table)):
+            self._put(staged, target)
+            self._register(staged.namespace, staged.table)
+
+    def _put(self, staged: Staged, target: str) -> None:
         if staged.mode != "replace":
             self._check_still_free(staged, target)
             if folders.move(staged.location, target):
@@ -342,32 +361,14 @@ class WarehouseCatalog:
                 raise NoSuchTableError(
                     f"table {self._staged_name(staged)} was dropped while it was replaced"
                 ) from None
-            self.commit_staged(staged)
+            self._put(staged, target)
 
     def abort_staged(self, staged: Staged) -> None:
         """Remove the staged table."""
         if not self.files.is_local:
-            in_place.unmake(self.files, staged.location, staged.stamp)
+            with self.namespaces.locked((staged.namespace, staged.table)):
+                if in_place.unmake(self.files, staged.location, staged.stamp):
+                    self.namespaces.unregister(staged.namespace, staged.table)
             return
         assert Path(staged.location).name.startswith(STAGING), staged.location
         remove_tree(staged.location)
-
-
-def check_settings(catalog: str, options: Mapping[str, str], *, is_rest: bool) -> None:
-    """Raises TableError if nobody reads a setting; the error names the one that is most like it."""
-    known = [*_ALWAYS, *settings.NAMES, *(_REST if is_rest else ())]
-    passed = (*_OF_STORES, *(_OF_SERVERS if is_rest else ()))
-    for given in options:
-        name = given.removeprefix(settings.OF_SESSION)
-        if name in known:
-            continue
-        place = given if given != name else f"spark.sql.catalog.{catalog}.{name}"
-        is_passed = name.startswith(passed)
-        near = difflib.get_close_matches(name, known, 1, _ALIKE if is_passed else 0.6)
-        if near or not is_passed:
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise TableError(
-                f"catalog {catalog}: setting {place} is unknown{hint} "
-                f"(known: {', '.join(known[: len(_ALWAYS)])}, and those of the store; in Python "
-                "connect also takes threads, memory, lookup_memory and modules)"
-            )

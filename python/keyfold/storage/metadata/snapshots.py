@@ -9,6 +9,7 @@ import functools
 import re
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ParamSpec, TypeVar
 
@@ -62,6 +63,7 @@ _MAYBE: dict[str, Check] = {
 }
 _TIMES = 10
 _DIGITS = 19
+Lock = Callable[[], AbstractContextManager[None]]
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
@@ -157,12 +159,13 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Snapshots(SnapshotFolder):
-    """The snapshots in a folder; `publisher` publishes instead of us. The snapshot of the tag `tag`
-    is read though it has expired.
+    """The snapshots in a folder; `publisher` publishes instead of us, or we do so under `lock`. The
+    snapshot of the tag `tag` is read though it has expired.
     """
 
     publisher: Callable[[Snapshot], bool] | None = field(default=None, compare=False, repr=False)
     tag: str = ""
+    lock: Lock = field(default=contextlib.nullcontext, compare=False, repr=False)
 
     @property
     def keeper(self) -> str:
@@ -214,7 +217,8 @@ class Snapshots(SnapshotFolder):
         """
         if self.publisher is not None:
             return self.publisher(snapshot)
-        published = self.files.publish(self.path(snapshot.id), text_of(snapshot.to_json()))
+        with self.lock():  # of other engines that look before they write
+            published = self.files.publish(self.path(snapshot.id), text_of(snapshot.to_json()))
         if not published:
             return False
         if not self._continues(snapshot.id, published, base):
