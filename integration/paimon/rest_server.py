@@ -1,20 +1,16 @@
 """The REST catalog server of Paimon's own tests (RESTCatalogServer of paimon-core), as a process.
 
-It keeps tables in a local folder and publishes snapshots under a lock. It is driven through py4j,
-which pyspark brings.
+It keeps tables in a local folder and publishes snapshots under a lock.
 """
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from py4j.java_gateway import GatewayParameters, JavaGateway
-
 from integration.fetched import fetched
-from integration.paimon.library import QUIET, SMALL, SPARK_JARS, library
+from integration.paimon import gateway
 from tests.option_names import option_names
 
 TOKEN = "a-token-that-nobody-may-read"
@@ -27,37 +23,21 @@ def running(folder: Path, **config: str) -> Iterator[dict[str, str]]:
     """
     told = {"prefix": "p", "warehouse": "shop"}
     told |= option_names(config)
-    path = f"{_jars()}/*:{library()}:{SPARK_JARS}/*"
-    command = ["java", *SMALL, f"-Dlog4j2.configurationFile=file:{QUIET}", "-cp", path]
-    command += ["py4j.GatewayServer", "--die-on-broken-pipe", "0"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            port = int(process.stdout.readline())
-            parameters = GatewayParameters(
-                port=port, auto_convert=True, enable_memory_management=False
-            )
-            gateway = JavaGateway(gateway_parameters=parameters)
-            try:
-                rest = gateway.jvm.org.apache.paimon.rest
-                settings = rest.responses.ConfigResponse(told, {})
-                login = rest.auth.BearTokenAuthProvider(TOKEN)
-                server = rest.RESTCatalogServer(str(folder), login, settings, "shop")
-                server.start()
-                url = server.getUrl()
-            finally:
-                gateway.close()
-            yield {
-                "type": "rest",
-                "uri": url,
-                "warehouse": "shop",
-                "token.provider": "bear",
-                "token": TOKEN,
-            }
-        finally:
-            process.kill()
+    with gateway.started(_jars()) as java:
+        rest = java.jvm.org.apache.paimon.rest
+        settings = rest.responses.ConfigResponse(told, {})
+        login = rest.auth.BearTokenAuthProvider(TOKEN)
+        server = rest.RESTCatalogServer(str(folder), login, settings, "shop")
+        server.start()
+        url = server.getUrl()
+        java.close()  # tests fork, and need no connection to it
+        yield {
+            "type": "rest",
+            "uri": url,
+            "warehouse": "shop",
+            "token.provider": "bear",
+            "token": TOKEN,
+        }
 
 
 def _jars() -> Path:

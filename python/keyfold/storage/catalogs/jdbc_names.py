@@ -280,8 +280,7 @@ def jdbc_names(files: Files, warehouse: str, options: Mapping[str, str]) -> Jdbc
     if found is not None:
         made[locks.TABLE] = locks.create_statement(options)
     with database.connection() as connection:
-        for name, statement in made.items():
-            connection.make_table(name, statement)
+        connection.make_tables(made)
     key = options.get(CATALOG_KEY) or DEFAULT_KEY
     is_synced = locks.setting(options, SYNCED, boolean, True)
     return JdbcNames(files, warehouse, database, key, found, is_synced)

@@ -17,7 +17,7 @@ from keyfold.errors import EnvironmentMismatchError, StoreError
 from keyfold.storage.jdbc.address import SQLITE, Address, address_of
 
 _DRIVERS = {"sqlite": "sqlite3", "postgresql": "psycopg"}
-_WAIT_SECONDS = 60.0  # for other writers of an SQLite file
+_WAIT_SECONDS = 20.0  # for other writers of an SQLite file
 _HIDDEN = "***"
 
 
@@ -43,13 +43,15 @@ class Connection:
         with self._executed(statement, values) as cursor:
             return int(cursor.rowcount)
 
-    def make_table(self, name: str, statement: str) -> None:
-        """Make a table if there is none of that name, as seen by this user, or made meanwhile."""
-        if not self._is_table(name):
+    def make_tables(self, statements: Mapping[str, str]) -> None:
+        """Make the tables of these names that are missing, by their statements."""
+        for name in statements:
+            if self._is_table(name):
+                continue
             try:
-                self.change(statement)
+                self.change(statements[name])
             except (StoreError, DuplicateError):
-                if not self._is_table(name):
+                if not self._is_table(name):  # nobody made it meanwhile
                     raise
 
     def _is_table(self, name: str) -> bool:
@@ -88,10 +90,16 @@ def refusal(address: Address, error: Exception) -> StoreError:
     """The error: the database does not do what it was asked. It holds no password."""
     text, password = " ".join(str(error).split()), address.given.get("password")
     text = text.replace(password, _HIDDEN) if password else text
-    return StoreError(
-        f"the catalog's database {address.shown} answered {type(error).__name__}: {text}; look at "
-        "the settings uri, jdbc.user and jdbc.password of the catalog, and at the rights there"
+    advice = (
+        "look at the settings uri, jdbc.user and jdbc.password of the catalog, and at its rights"
     )
+    if address.kind == SQLITE and "locked" in text:
+        advice = (
+            "an SQLite file has one writer at a time, and a catalog of Paimon's Java keeps it until "
+            "it is closed: close that one first, or take PostgreSQL"
+        )
+    said = f"answered {type(error).__name__}: {text}"
+    return StoreError(f"the catalog's database {address.shown} {said}; {advice}")
 
 
 @dataclass(frozen=True)

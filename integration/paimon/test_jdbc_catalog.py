@@ -1,0 +1,248 @@
+"""Paimon's JDBC catalog in SQLite and in PostgreSQL, beside Paimon's Java: each finds, reads,
+writes, alters, renames and drops what the other has made, and waits for the other's lock.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+import keyfold
+from integration.fetched import fetched
+from integration.paimon import gateway, postgresql
+from keyfold.errors import NamespaceExistsError, StoreError, TableExistsError
+from keyfold.storage.catalogs.warehouse import open_catalog
+from keyfold.storage.jdbc.database import database_of
+
+Options = dict[str, str]
+SHOP = "shop"
+
+
+class Java:
+    """Paimon's own JDBC catalog, opened for each use: while it is open, nobody else writes an
+    SQLite file, as it leaves a query open.
+    """
+
+    def __init__(self, java: Any, options: Options) -> None:
+        self.paimon, self.options = java.jvm.org.apache.paimon, options
+
+    @contextmanager
+    def opened(self) -> Iterator[Any]:
+        given = self.paimon.options.Options.fromMap(self.options)
+        context = self.paimon.catalog.CatalogContext.create(given)
+        catalog = self.paimon.catalog.CatalogFactory.createCatalog(context)
+        try:
+            yield catalog
+        finally:
+            catalog.close()
+
+    def named(self, table: str) -> Any:
+        return self.paimon.catalog.Identifier.create(SHOP, table)
+
+    def names(self) -> list[str]:
+        with self.opened() as catalog:
+            return sorted(catalog.listTables(SHOP))
+
+    def create(self, table: str) -> None:
+        """A table of `k` INT, the key, and `v` STRING."""
+        types = self.paimon.types.DataTypes
+        made = self.paimon.schema.Schema.newBuilder()
+        made.column("k", types.INT().notNull()).column("v", types.STRING())
+        made.primaryKey(["k"]).option("bucket", "1")
+        with self.opened() as catalog:
+            catalog.createTable(self.named(table), made.build(), False)
+
+    def write(self, table: str, key: int, value: str) -> None:
+        """One commit of one row, by the catalog's table, which has the catalog's lock."""
+        row = self.paimon.data.GenericRow(2)
+        row.setField(0, key)
+        row.setField(1, self.paimon.data.BinaryString.fromString(value))
+        with self.opened() as catalog:
+            found = catalog.getTable(self.named(table))
+            builder = self.paimon.table.sink.BatchWriteBuilderImpl(found)
+            writer, committer = builder.newWrite(), builder.newCommit()
+            writer.write(row)
+            committer.commit(writer.prepareCommit())
+            writer.close()
+            committer.close()
+
+    def read(self, table: str) -> dict[int, str]:
+        found = {}
+        with self.opened() as catalog:
+            builder = self.paimon.table.source.ReadBuilderImpl(catalog.getTable(self.named(table)))
+            for split in builder.newScan().plan().splits():
+                reader = builder.newRead().createReader(split)
+                rows = self.paimon.reader.RecordReaderIterator(reader)
+                while rows.hasNext():
+                    row = rows.next()
+                    found[row.getInt(0)] = row.getString(1).toString()
+                rows.close()
+        return found
+
+
+@pytest.fixture(scope="module")
+def java() -> Iterator[Any]:
+    with gateway.started(fetched("jdbc", "sqlite-jdbc-*.jar")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Options]:
+    with postgresql.running() as found:
+        yield found
+
+
+SQLITE, POSTGRESQL = "sqlite", "postgresql"
+
+
+@pytest.fixture(params=[SQLITE, POSTGRESQL])
+def options(request: pytest.FixtureRequest, tmp_path: Path) -> Options:
+    """Those of a catalog, in PostgreSQL with locks: Paimon's Java leaves a query of the table of
+    locks open, behind which nobody else writes an SQLite file.
+    """
+    named = {"metastore": "jdbc", "warehouse": str(tmp_path / "lake"), "catalog-key": tmp_path.name}
+    if request.param == SQLITE:
+        return named | {"uri": f"jdbc:sqlite:{tmp_path}/names.db"}
+    return named | {"lock.enabled": "true"} | request.getfixturevalue("server")
+
+
+def rows(options: Options, table: str) -> dict[int, str]:
+    found = keyfold.connect(**options).table(f"{SHOP}.{table}").scan().to_arrow().to_pylist()
+    return {row["k"]: row["v"] for row in found}
+
+
+def test_each_reads_and_writes_what_the_other_made(java: Any, options: Options) -> None:
+    ours, theirs = keyfold.connect(**options), Java(java, options)
+    ours.create_namespace(SHOP, {"team": "blue"})
+    with theirs.opened() as catalog:
+        assert catalog.getDatabase(SHOP).options()["team"] == "blue"
+    schema = pa.schema([pa.field("k", pa.int32(), nullable=False), pa.field("v", pa.string())])
+    made = ours.create_table(f"{SHOP}.ours", schema, primary_key=["k"], options={"bucket": "1"})
+    made.upsert([{"k": 1, "v": "a"}])
+    assert theirs.names() == ["ours"]
+    theirs.write("ours", 2, "b")
+    assert theirs.read("ours") == rows(options, "ours") == {1: "a", 2: "b"}
+
+    theirs.create("theirs")
+    theirs.write("theirs", 1, "x")
+    ours.table(f"{SHOP}.theirs").upsert([{"k": 1, "v": "y"}, {"k": 3, "v": "z"}])
+    assert theirs.read("theirs") == rows(options, "theirs") == {1: "y", 3: "z"}
+    with pytest.raises(TableExistsError):
+        ours.create_table(f"{SHOP}.theirs", schema, primary_key=["k"])
+    with pytest.raises(Py4JJavaError, match="TableAlreadyExistException"):
+        theirs.create("ours")
+    assert theirs.names() == ["ours", "theirs"]
+
+
+def test_each_alters_renames_and_drops(java: Any, options: Options) -> None:
+    ours, theirs = keyfold.connect(**options), Java(java, options)
+    with theirs.opened() as catalog:
+        catalog.createDatabase(SHOP, False)
+    with pytest.raises(NamespaceExistsError):
+        ours.create_namespace(SHOP)
+    theirs.create("t")
+    ours.rename_table(f"{SHOP}.t", f"{SHOP}.u")
+    theirs.write("u", 1, "a")
+    with theirs.opened() as catalog:
+        catalog.renameTable(theirs.named("u"), theirs.named("w"), False)
+    assert rows(options, "w") == {1: "a"}
+    change = theirs.paimon.schema.SchemaChange.setOption("num-sorted-run.stop-trigger", "9")
+    with theirs.opened() as catalog:
+        catalog.alterTable(theirs.named("w"), [change], False)
+    ours.table(f"{SHOP}.w").alter(options={"num-sorted-run.compaction-trigger": "7"})
+    with theirs.opened() as catalog:
+        found = catalog.getTable(theirs.named("w")).options()
+        assert found["num-sorted-run.stop-trigger"] == "9"
+        assert found["num-sorted-run.compaction-trigger"] == "7"
+    stored = "SELECT property_value FROM paimon_table_properties WHERE catalog_key = ? "
+    stored += "AND property_key = ?"
+    with database_of(options).connection() as connection:
+        key = options["catalog-key"]
+        assert connection.ask(stored, key, "num-sorted-run.compaction-trigger") == [("7",)]
+        assert connection.ask(stored, key, "primary-key") == [("k",)]
+    theirs.create("gone")
+    with theirs.opened() as catalog:
+        catalog.dropTable(theirs.named("gone"), False)
+    assert ours.tables(SHOP) == ["w"]
+    ours.drop_table(f"{SHOP}.w")
+    assert theirs.names() == []
+    ours.drop_namespace(SHOP)
+    with theirs.opened() as catalog:
+        assert SHOP not in list(catalog.listDatabases())
+
+
+@pytest.mark.parametrize("options", [POSTGRESQL], indirect=True)
+def test_each_waits_for_the_others_lock(java: Any, options: Options) -> None:
+    """A commit of Paimon's Java waits for the lock that we hold, and ours for theirs."""
+    ours, theirs = keyfold.connect(**options), Java(java, options)
+    ours.create_namespace(SHOP)
+    theirs.create("t")
+    done: list[str] = []
+
+    def write() -> None:
+        theirs.write("t", 1, "java")
+        done.append("java")
+
+    with open_catalog("names", options).load_table([SHOP], "t").lock():
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join(1)
+        done.append("ours")
+    thread.join(60)
+    assert done == ["ours", "java"]
+
+    name = f"{options['catalog-key']}.{SHOP}.t"
+    hasty = keyfold.connect(**options, **{"lock-acquire-timeout": "100 ms"}).table(f"{SHOP}.t")
+    utils = theirs.paimon.jdbc.JdbcUtils
+    with theirs.opened() as catalog:
+        connections = catalog.wrapped().getConnections()
+        assert utils.acquire(connections, name, 60_000)
+        with pytest.raises(StoreError, match="is another's for longer"):
+            hasty.upsert([{"k": 2, "v": "b"}])
+        utils.release(connections, name)
+    hasty.upsert([{"k": 2, "v": "b"}])
+    assert theirs.read("t") == {1: "java", 2: "b"}
+
+
+def test_sql(spark: SparkSession, options: Options) -> None:
+    catalog = f"names_{options['uri'].split(':')[1]}"
+    spark.conf.set(f"spark.sql.catalog.{catalog}", "keyfold.spark.KeyfoldCatalog")
+    for name, value in options.items():
+        spark.conf.set(f"spark.sql.catalog.{catalog}.{name}", value)
+    t = f"{catalog}.sql.t"
+    spark.sql(f"CREATE NAMESPACE {catalog}.sql WITH DBPROPERTIES ('team' = 'blue')")
+    spark.sql(f"CREATE TABLE {t} (k BIGINT, v STRING, PRIMARY KEY (k) NOT ENFORCED)")
+    spark.sql(f"INSERT INTO {t} VALUES (1, 'a'), (2, 'b')")
+    spark.sql(
+        f"MERGE INTO {t} USING (SELECT 2 AS k, 'c' AS v) s ON {t}.k = s.k "
+        "WHEN MATCHED THEN UPDATE SET *"
+    )
+    spark.sql(f"ALTER TABLE {t} ADD COLUMN n INT")
+    spark.sql(
+        f"CREATE OR REPLACE TABLE {catalog}.sql.copy TBLPROPERTIES ('primary-key' = 'k') AS "
+        f"SELECT k, v FROM {t}"
+    )
+    spark.sql(f"ALTER TABLE {catalog}.sql.copy RENAME TO sql.renamed")
+    spark.sql(f"CREATE VIEW {catalog}.sql.few AS SELECT k FROM {t} WHERE k > 1")
+    spark.sql(f"CALL {catalog}.sys.compact('sql.t')")
+    assert sorted(map(tuple, spark.table(t).collect())) == [(1, "a", None), (2, "c", None)]
+    assert [tuple(row) for row in spark.table(f"{catalog}.sql.few").collect()] == [(2,)]
+    named = [row.tableName for row in spark.sql(f"SHOW TABLES IN {catalog}.sql").collect()]
+    assert sorted(set(named) - {"few"}) == ["renamed", "t"]
+    asked = ("EXPLAIN EXTENDED SELECT * FROM", "DESCRIBE EXTENDED", "SHOW CREATE TABLE")
+    shown = [str(row) for one in asked for row in spark.sql(f"{one} {t}").collect()]
+    write = spark.sql(f"EXPLAIN EXTENDED INSERT INTO {t} VALUES (1, 'a', 2)").collect()
+    assert postgresql.PASSWORD not in json.dumps([*shown, str(write)])
+    spark.sql(f"DROP NAMESPACE {catalog}.sql CASCADE")
+    assert not any(
+        row.namespace == "sql" for row in spark.sql(f"SHOW NAMESPACES IN {catalog}").collect()
+    )
