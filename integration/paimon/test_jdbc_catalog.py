@@ -97,6 +97,7 @@ def java() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Options]:
+    pytest.importorskip("psycopg")  # which requirements-dev.lock has
     with postgresql.running() as found:
         yield found
 

@@ -90,13 +90,11 @@ def refusal(address: Address, error: Exception) -> StoreError:
     """The error: the database does not do what it was asked. It holds no password."""
     text, password = " ".join(str(error).split()), address.given.get("password")
     text = text.replace(password, _HIDDEN) if password else text
-    advice = (
-        "look at the settings uri, jdbc.user and jdbc.password of the catalog, and at its rights"
-    )
+    advice = "look at uri, jdbc.user and jdbc.password of the catalog, and at the rights there"
     if address.kind == SQLITE and "locked" in text:
         advice = (
-            "an SQLite file has one writer at a time, and a catalog of Paimon's Java keeps it until "
-            "it is closed: close that one first, or take PostgreSQL"
+            "an SQLite file has one writer at a time, and Paimon's Java keeps others out as long "
+            "as its catalog is open: close that first, or take PostgreSQL"
         )
     said = f"answered {type(error).__name__}: {text}"
     return StoreError(f"the catalog's database {address.shown} {said}; {advice}")
