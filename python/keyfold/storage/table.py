@@ -381,10 +381,9 @@ def _of_the_past(name: str, snapshot_id: int | None) -> str:
 
 
 def _stamp(schemas: Schemas, schema_id: int) -> str:
-    try:
+    with contextlib.suppress(FileNotFoundError):
         return schemas.files.stamp(schemas.path(schema_id))
-    except FileNotFoundError:
-        return ""
+    return ""
 
 
 def _read_schema(schemas: Schemas, schema_id: int) -> StoredSchema:

@@ -75,7 +75,7 @@ class Connection:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """What its block changes is there at its end, or not at all if it raises."""
+        """A context whose changes are there at its end, or not at all if it raises."""
         self.change("BEGIN IMMEDIATE" if self.address.kind == SQLITE else "BEGIN")
         try:
             yield
