@@ -11,7 +11,9 @@ SELECT * FROM shop_stats;
 -- block: fluss_listagg_char
 CREATE TABLE marks (id BIGINT, m CHAR(3), n STRING, PRIMARY KEY (id) NOT ENFORCED)
 WITH ('table.merge-engine' = 'aggregation', 'fields.m.agg' = 'listagg', 'fields.n.agg' = 'string_agg', 'fields.n.delimiter' = ';');
--- refused: list agg column must be STRING
+INSERT INTO marks VALUES (1, 'a', 'x'); INSERT INTO marks VALUES (1, 'bcd', 'y');
+SELECT * FROM marks;
+-- rows: (1, 'a  ,bcd', 'x;y')
 
 -- block: fluss_auto_increment
 CREATE TABLE uids (name STRING, uid BIGINT, PRIMARY KEY (name) NOT ENFORCED) WITH ('auto-increment.fields' = 'uid', 'bucket.num' = '2');

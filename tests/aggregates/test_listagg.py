@@ -1,5 +1,6 @@
 """listagg: awkward letters, delimiters and lengths against the definition, and what it refuses."""
 
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import keyfold
 from keyfold.aggregates import listagg
 from keyfold.aggregates.declaration import Inputs
 from keyfold.aggregates.results import column_result
@@ -81,7 +83,6 @@ def test_text_beyond_32_bit_offsets_gets_wider_ones(monkeypatch: pytest.MonkeyPa
     [
         ("INT", "must be 'VarCharType' but was 'INT'"),
         ("VARCHAR(100)", "must be STRING (unbounded VARCHAR), but was VARCHAR(100)"),
-        ("CHAR(5)", "must be STRING (unbounded VARCHAR), but was CHAR(5)"),
     ],
 )
 def test_only_unbounded_text_is_joined(kind: str, words: str) -> None:
@@ -90,6 +91,22 @@ def test_only_unbounded_text_is_joined(kind: str, words: str) -> None:
         check(layout({"k": "INT", "v": kind}, ["k"], options))
     assert words in str(caught.value)
     assert "'v'" in str(caught.value)
+
+
+def test_texts_of_char_are_joined_padded_and_longer_than_one(tmp_path: Path) -> None:
+    options = {"merge-engine": "aggregation", "fields.v.aggregate-function": "listagg", "bucket": 1}
+    table = keyfold.connect(tmp_path).create_table(
+        "t", {"k": "INT", "v": "CHAR(3)"}, ["k"], options=options
+    )
+    for text in ("a", "bc"):
+        table.upsert([{"k": 1, "v": text}, {"k": 2, "v": text}])
+    expected = [{"k": k, "v": "a  ,bc "} for k in (1, 2)]
+    assert table.scan().to_pylist() == expected
+    table.compact()
+    table.upsert([{"k": 2, "v": "d"}])
+    expected[1]["v"] += ",d  "
+    assert table.scan().to_pylist() == expected
+    assert table.scan(where="v = 'a  ,bc '").to_pylist() == expected[:1]
 
 
 def folded(options: dict[str, str], *texts: str) -> str | None:

@@ -31,7 +31,7 @@ from keyfold.kernels.folds.texts import Joint, Parts, join_distinct, join_texts
 from keyfold.kernels.ops import ADD, RESET, SKIP
 from keyfold.kernels.records import Texts, texts_of
 from keyfold.options.values import boolean
-from keyfold.types.logical import DataType, describe
+from keyfold.types.logical import DataType, describe, name_of
 
 DELIMITER = Parameter("list-agg-delimiter", str, ",", "The text between two joined texts.")
 SKIPS_BLANK = Parameter(
@@ -130,7 +130,7 @@ def _new_parts(delimiter: str, stored: str, added: str) -> list[str]:
 
 def _refuses(kind: DataType) -> str | None:
     words = describe(kind)
-    if words == "STRING":
+    if name_of(kind) in ("STRING", "CHAR"):  # Fluss declares CHAR too, and stores the padded texts
         return None
     return f"Data type for list agg column must be STRING (unbounded VARCHAR), but was {words}."
 
