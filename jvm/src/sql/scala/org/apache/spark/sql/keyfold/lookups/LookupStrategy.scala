@@ -39,7 +39,7 @@ object LookupStrategy extends SparkStrategy {
             isOnce = rows.checkCardinality && !found.checkCardinality
             found
           }
-        case join: Join if join.joinType == LeftSemi => ofKeys(join, join.left, join.right, write.table)
+        case join: Join if join.joinType == LeftSemi => KeyJoin.of(join, join.left, join.right, write.table)
         case _ => None
       }.map(query => delta.copy(query = query, write = Some(write.copy(reads = reads, isOnce = isOnce))))
     }
@@ -47,7 +47,7 @@ object LookupStrategy extends SparkStrategy {
   private def inserted(insert: InsertOnlyMerge): Option[InsertOnlyMerge] = insert.table match {
     case Ours(table) =>
       replaced(insert.query) {
-        case join: Join if join.joinType == LeftAnti => ofKeys(join, join.right, join.left, table)
+        case join: Join if join.joinType == LeftAnti => KeyJoin.of(join, join.right, join.left, table)
         case _ => None
       }.map(query => insert.copy(query = query))
     case _ => None
@@ -59,9 +59,6 @@ object LookupStrategy extends SparkStrategy {
       case one: UnaryNode => replaced(one.child)(found).map(child => one.withNewChildren(Seq(child)))
       case _ => None
     })
-
-  private def ofKeys(join: Join, target: LogicalPlan, source: LogicalPlan, table: KeyfoldTable): Option[LogicalPlan] =
-    KeyJoin.of(join, target, source, table)
 
   /** The rows of a MERGE, and whether they depend on rows of the target. */
   private def ofMerge(rows: MergeRows, table: KeyfoldTable): Option[(MergeRows, Boolean)] = {
