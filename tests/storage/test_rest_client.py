@@ -11,13 +11,21 @@ from typing import Any
 
 import pytest
 
-from keyfold.errors import NoSuchNamespaceError, NoSuchTableError, NotSupportedError, TableError
+from keyfold.errors import (
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    NotSupportedError,
+    TableError,
+    TableExistsError,
+)
+from keyfold.questions.views import load_relation
 from keyfold.storage import rest_client
 from keyfold.storage.catalogs.rest import RestCatalog
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.rest_client import MissingError, RestClient, ThereError
 from keyfold.stores.files import UnsettledError
 from tests.option_names import setting_names
+from tests.storage import tables
 
 SECRET = "a-token-that-nobody-may-read"
 
@@ -222,6 +230,24 @@ def test_a_server_without_views(server: Server, status: int) -> None:
         catalog.load_table(["n"], "v")
     with pytest.raises(NoSuchNamespaceError, match="nowhere"):
         catalog.list_views(["nowhere"])
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_server_that_does_not_tell_this_user_of_views(server: Server, status: int) -> None:
+    """Tables are made all the same: the request is sent, and here the server says one is there."""
+    catalog = RestCatalog("c", server.options, lambda layout, _: layout)
+    server.answers["GET /v1/p%2Fq/databases/n/views/t"] = (status, {"message": "not for you"})
+    server.answers["POST /v1/p%2Fq/databases/n/tables"] = (409, {"message": "too late"})
+    with pytest.raises(TableExistsError, match=r"table c\.n\.t exists"):
+        catalog.create_table(["n"], "t", tables.new_table())
+    words = f"table c.n.t does not exist; whether a view does is not known: .*{status}: not for you"
+    with pytest.raises(NoSuchTableError, match=words):
+        catalog.load_table(["n"], "t")
+    with pytest.raises(TableError, match="not for you"):
+        catalog.load_view(["n"], "t")
+    named = {"name": "c", "options": server.options | {"metastore": "rest"}}
+    with pytest.raises(NoSuchTableError, match=words):
+        load_relation({"catalog": named, "ident": {"namespace": ["n"], "table": "t"}})
 
 
 @pytest.mark.parametrize("path", [7, None, "", "/wh/\0/t", "/wh/../../etc"])

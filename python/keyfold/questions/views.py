@@ -7,6 +7,7 @@ from keyfold.errors import NoSuchTableError, TableError
 from keyfold.questions.catalog import catalog_of, load_table, table_of
 from keyfold.questions.serve import Questions
 from keyfold.storage.catalogs.views import StoredView, new_view
+from keyfold.storage.rest_client import DeniedError
 from keyfold.types.spark import column_json
 from keyfold.wire.layout import sql_name
 
@@ -28,7 +29,7 @@ def load_relation(question: Frame) -> dict[str, Any]:
         catalog, namespace, name = table_of(question)
         try:
             return {"sql_view": described(catalog.load_view(namespace, name))}
-        except NoSuchTableError:
+        except (NoSuchTableError, DeniedError):
             raise missing from None
 
 

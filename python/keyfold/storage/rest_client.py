@@ -28,7 +28,7 @@ _RETRIED = {
     "backoff_factor": 1.0,
     "raise_on_status": False,
 }
-_MISSING, _THERE, _LACKING, _REFUSED = 404, 409, (405, 501), (400, 401, 403)
+_MISSING, _THERE, _LACKING, _REFUSED, _DENIED = 404, 409, (405, 501), (400,), (401, 403)
 
 Json = dict[str, Any]
 Value = TypeVar("Value")
@@ -42,6 +42,10 @@ class MissingError(Exception):
 
 class ThereError(Exception):
     """The server has a thing of that name already."""
+
+
+class DeniedError(TableError):
+    """The server does not let this user ask it."""
 
 
 class RestClient:
@@ -136,8 +140,9 @@ class RestClient:
         said = f"REST catalog {shown(self._uri)} answered {self.hidden(text)}"
         if code in _LACKING:
             raise NotSupportedError(f"{said}: it has no such request")
-        if code in _REFUSED:
-            raise TableError(f"{said}; look at uri, warehouse and token of the catalog")
+        if code in (*_REFUSED, *_DENIED):
+            kind = DeniedError if code in _DENIED else TableError
+            raise kind(f"{said}; look at uri, warehouse and token of the catalog")
         raise UnsettledError(said)
 
 

@@ -24,7 +24,14 @@ from keyfold.storage.catalogs import views
 from keyfold.storage.catalogs.interface import Staged
 from keyfold.storage.catalogs.namespaces import Namespace, check_name, single
 from keyfold.storage.catalogs.views import StoredView
-from keyfold.storage.rest_client import MissingError, RestClient, ThereError, client, publisher
+from keyfold.storage.rest_client import (
+    DeniedError,
+    MissingError,
+    RestClient,
+    ThereError,
+    client,
+    publisher,
+)
 from keyfold.storage.schema.definition import Check, NewTable, define
 from keyfold.storage.schema.schemas import as_json
 from keyfold.storage.table import Table
@@ -102,7 +109,13 @@ class RestCatalog:
         found = self._find(namespace, name)
         if found is None:
             shown = sql_name(self.name, *namespace, name)
-            raise views.missing_table(shown, is_view=self._view(namespace, name) is not None)
+            try:
+                is_view = self._view(namespace, name) is not None
+            except DeniedError as denied:
+                raise NoSuchTableError(
+                    f"table {shown} does not exist; whether a view does is not known: {denied}"
+                ) from None
+            raise views.missing_table(shown, is_view=is_view)
         return found
 
     def _find(self, namespace: Namespace, name: str) -> Table | None:
@@ -214,9 +227,12 @@ class RestCatalog:
             return None
 
     def _check_no_view(self, namespace: Namespace, name: str) -> None:
-        """Raises TableExistsError if a view has the name of a new table."""
-        if self._view(namespace, name) is not None:
-            raise views.taken("view", sql_name(self.name, *namespace, name))
+        """Raises TableExistsError if a view has the name of a new table. A server that tells this
+        user nothing of views makes the table all the same, or refuses that itself.
+        """
+        with contextlib.suppress(DeniedError):
+            if self._view(namespace, name) is not None:
+                raise views.taken("view", sql_name(self.name, *namespace, name))
 
     def set_view(self, namespace: Namespace, name: str, view: StoredView, mode: str) -> None:
         """Make a view. The protocol has no way to replace its query and columns: it is dropped and
