@@ -3,16 +3,19 @@ table is made, written, read, altered and compacted with them.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
-from keyfold.errors import NotSupportedError, TableError
+from keyfold.errors import FunctionError, NotSupportedError, TableError
 from keyfold.kernels.ops import INSERT
 from keyfold.merge.plan import check
 from keyfold.options import provided
+from keyfold.options.option import Option
+from keyfold.options.values import whole
 from keyfold.read.call_options import with_options
 from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.table import Table
@@ -119,3 +122,19 @@ def test_it_folds_as_its_definition_says(tmp_path: Path) -> None:
         harness.upsert(found, run)
     expected = fold(found.layout, [(INSERT, row) for run in runs for row in run])
     assert harness.rows(found) == [row for _, row in expected]
+
+
+def test_a_default_that_the_option_does_not_take() -> None:
+    def picky(text: str) -> int:
+        raise KeyError(text)
+
+    for parse, default, why in (
+        (whole(1, 9), "many", "expected a whole number from 1 to 9"),
+        (picky, "1", "KeyError: '1'"),
+    ):
+        option: Option[Any] = Option("closest.odd", parse, default, "Odd.")
+        words = f"merge engine 'odd': option closest.odd does not take its own default '{default}'"
+        with pytest.raises(FunctionError, match=f"{words}: {why}; declare one that it takes"):
+            replace(closest.CLOSEST, name="odd", options=(option,))
+    absent = Option("closest.odd", whole(1, 9), None, "Odd.")
+    assert replace(closest.CLOSEST, name="odd", options=(absent,)).options == (absent,)

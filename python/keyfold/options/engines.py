@@ -51,6 +51,19 @@ class Traits:
     aliases: Mapping[str, str] = field(default_factory=dict)
     refuses: Callable[[TableLayout], None] = lambda layout: None
 
+    def __post_init__(self) -> None:
+        """Raises FunctionError if the default of an option is not one of its values."""
+        for option in self.options:
+            try:
+                _ = option.unnamed
+            except Exception as error:  # of a user's `parse`
+                is_usual = isinstance(error, ValueError)
+                why = f"expected {error}" if is_usual else f"{type(error).__name__}: {error}"
+                raise FunctionError(
+                    f"merge engine '{self.name}': option {option.name} does not take its own "
+                    f"default {option.default!r}: {why}; declare one that it takes, or None"
+                ) from error
+
 
 def by_name(found: Iterable[tuple[str, Traits]]) -> dict[str, Any]:
     """Engines by name; raises ValueError if two modules declare one name."""
