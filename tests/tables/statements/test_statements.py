@@ -63,6 +63,21 @@ def test_a_source_comes_in_any_form(table: Table, form: str) -> None:
     assert len(found) == 5
 
 
+def test_names_of_a_source_in_other_letter_case(table: Table) -> None:
+    """Dictionaries that spell a name differently have one column of it."""
+    source = [{"k": 1, "N": 5, "op": 1}, {"K": 9, "n": 6, "OP": 2}]
+    merge = table.merge(source).when_matched_update({"n": pc.field("source", "op")})
+    assert merge.when_not_matched_insert_all(pc.field("source", "op") == 2).execute() == 2
+    found = rows(table)
+    assert (found[1][0], found[9][0]) == (1, 6)
+    for odd in ([{"k": 1, "K": 2}], [{"k": 1, "op": 1}, {"k": 2, "op": 1, "Op": 2}]):
+        with pytest.raises(TableError, match=r"column (k|op) comes twice in the row {'k'"):
+            table.merge(odd).when_matched_delete().execute()
+    for twice in (pa.table({"k": [1], "K": [2]}), pd.DataFrame({"k": [1], "x": [1], "X": [2]})):
+        with pytest.raises(TableError, match=r"column [KX] .*comes twice"):
+            table.merge(twice).when_matched_delete().execute()
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from keyfold.tables.rows import optional
 from keyfold.tables.rows.conversions.atoms import plain
-from keyfold.tables.rows.conversions.unfit import Given, matched
+from keyfold.tables.rows.conversions.unfit import Given, matched, shown
 from keyfold.tables.rows.frames import of_arrow, of_pandas
 from keyfold.tables.rows.incoming import FORMS
 from keyfold.tables.statements.expressions import AssignedValues, whole
@@ -26,7 +26,8 @@ def source(values: AssignedValues, data: Any) -> pa.Table:
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise values.refused(f"expected {FORMS}: {error}") from error
     names = found.schema.names
-    if repeated := [name for place, name in enumerate(names) if name in names[:place]]:
+    lower = [name.lower() for name in names]
+    if repeated := [name for place, name in enumerate(names) if lower[place] in lower[:place]]:
         raise values.refused(f"column {repeated[0]} of the source comes twice")
     return pa.table(columns, names)
 
@@ -42,9 +43,24 @@ def _table(values: AssignedValues, data: Any) -> pa.Table:
         raise values.refused(f"expected {FORMS}, found {type(data).__name__}")
     rows = list(data)
     if rows and all(isinstance(row, Mapping) for row in rows):
-        found = dict.fromkeys(str(name) for row in rows for name in row)
+        rows = _renamed(values, rows)
+        found = dict.fromkeys(name for row in rows for name in row)
         return _of_columns(values, {name: [row.get(name) for row in rows] for name in found})
     return pa.concat_tables([_table(values, row) for row in rows])
+
+
+def _renamed(values: AssignedValues, rows: Iterable[Any]) -> list[dict[str, Any]]:
+    """The dictionaries, each column by the name that the first of them gives it: Spark, and writes
+    of dictionaries, take names in other letter case for the same.
+    """
+    spelled: dict[str, str] = {}
+    made = []
+    for row in rows:
+        names = [spelled.setdefault(str(name).lower(), str(name)) for name in row]
+        if repeated := [name for at, name in enumerate(names) if name in names[:at]]:
+            raise values.refused(f"column {repeated[0]} comes twice in the row {shown(row)}")
+        made.append(dict(zip(names, row.values(), strict=True)))
+    return made
 
 
 def _of_columns(values: AssignedValues, columns: Mapping[str, Given]) -> pa.Table:
