@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,20 @@ def test_writers_that_add_columns(
     assert (found[2]["two"], found[4]["four"], found[5]["five"], found[1]["six"]) == (3, 5, 6, 7)
     with pytest.raises(keyfold.TableError, match=r"mergeSchema .* true or false, found 'x'"):
         frame(1, "1 AS v").writeTo(name).option("mergeSchema", "x").append()
+
+
+def test_writers_that_add_one_column_at_once(spark: SparkSession, fresh_name: FreshName) -> None:
+    name = make(spark, fresh_name())
+    with ThreadPoolExecutor(4) as pool:
+        for turn in range(2):
+
+            def write(key: int, turn: int = turn) -> None:
+                frame = spark.sql(f"SELECT {key} AS k, {key} AS more{turn}")
+                frame.writeTo(name).option("mergeSchema", "true").append()
+
+            list(pool.map(write, range(4)))
+    found = {row["k"]: (row["more0"], row["more1"]) for row in rows(spark, name)}
+    assert found == {key: (None, key) for key in range(4)}
 
 
 def test_columns_behind_those_of_a_partition(spark: SparkSession, fresh_name: FreshName) -> None:

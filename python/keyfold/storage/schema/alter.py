@@ -40,6 +40,8 @@ def alter(
         )
         for change in _without_key_nulls(changes, current.layout):
             made = _apply(made, change, stored)
+        if made is current:
+            return current
         layout = check_altered(current.layout, made.layout, check_engine)
         _check_told(current.layout, layout, live_files)
         return replace(made, layout=layout)

@@ -125,6 +125,8 @@ def _with_row(schema: StoredSchema, row: logical.DataType) -> StoredSchema:
 def _add(one: _Change) -> StoredSchema:
     if not one.asked.get("nullable", True):
         raise NotSupportedError("it must be nullable, stored rows have no value")
+    if one.asked.get("if_not_exists") and _is_there(one):
+        return one.schema
     ids = itertools.count(one.schema.highest_field_id + 1)
     column = new_column(one.layout.name, {**one.asked, "name": one.name}, ids)
     field = logical.Field(column.id, column.name, column.type, column.comment or None)
@@ -132,6 +134,19 @@ def _add(one: _Change) -> StoredSchema:
     made = one.with_fields(lambda siblings: fields.placed(siblings, field, place))
     made = replace(made, highest_field_id=next(ids) - 1)
     return made if column.default is None else _with_default(one, made, column.default)
+
+
+def _is_there(one: _Change) -> bool:
+    """Whether the table has just that column, as another job has added it since it was loaded."""
+    if any(one.asked.get(more) for more in ("default", "comment", "position")):
+        return False
+    asked = spark_types.from_spark(one.asked["type"])
+    return any(
+        field.name.lower() == one.name.lower()
+        and field.type.nullable
+        and spark_types.to_spark(field.type) == spark_types.to_spark(asked)
+        for field in _siblings(one)
+    )
 
 
 def _with_default(one: _Change, made: StoredSchema, default: str) -> StoredSchema:
