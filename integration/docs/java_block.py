@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
 from integration.docs.scala_block import call
 from integration.faults.processes import DEADLINE
+from integration.fetched import fetched
 from integration.paimon.library import SPARK_JARS
 from keyfold.setup.session import jar_path
 
@@ -32,23 +31,26 @@ public class Block {{
   }}
 }}
 """
-LINT = "-Xlint:all,-path,-classfile"
+LINT = ("-17", "-proc:none", "-warn:-unusedLocal", "-failOnWarning")
 
 
 def run_java(spark: SparkSession, text: str, folder: Path) -> str:
-    """What the lines print; a compiler's error or warning fails. Skips where there is no javac: a
-    JRE, which is all that keyfold needs, has none.
+    """What the lines print; a compiler's error or warning fails. The compiler is that of Eclipse,
+    as a JRE, which is all that keyfold needs, has none.
     """
-    javac = shutil.which("javac")
-    if javac is None:
-        pytest.skip("no javac: this is a JRE, and lines of Java need a JDK's compiler")
     head = [line for line in text.splitlines() if line.startswith("import ")]
     body = [line for line in text.splitlines() if not line.startswith("import ")]
     source = folder / "Block.java"
     source.write_text(WRAPPED.format(imports="\n".join(head), lines="\n".join(body)))
-    command = [javac, LINT, "-Werror", "-cp", f"{SPARK_JARS}/*:{jar_path()}", "-d", str(folder)]
+    (compiler,) = fetched("ecj", "ecj-*.jar").glob("ecj-*.jar")
+    command = ["java", "-jar", str(compiler), *LINT, "-cp", f"{_jars()}:{jar_path()}"]
     done = subprocess.run(
-        [*command, str(source)], capture_output=True, text=True, timeout=DEADLINE, check=False
-    )
+        [*command, "-d", str(folder), str(source)],
+        capture_output=True, text=True, timeout=DEADLINE, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return call(spark, folder)
+
+
+def _jars() -> str:
+    return ":".join(str(path) for path in sorted(SPARK_JARS.glob("*.jar")))
