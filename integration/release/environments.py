@@ -59,8 +59,10 @@ class Environment:
 
     def run(self, *words: str) -> str:
         """What a program of it prints; the folder of its session and its kernels is its own."""
-        hidden = ("PYTHONPATH", "VIRTUAL_ENV", "SPARK_HOME", "SPARK_CONF_DIR")
+        hidden = ("PYTHONPATH", "PYSPARK_PYTHON", "VIRTUAL_ENV", "SPARK_HOME", "SPARK_CONF_DIR")
         environment = {name: value for name, value in os.environ.items() if name not in hidden}
+        # Spark's workers run the first `python3`, which is the environment's once it is activated.
+        environment |= {"PATH": f"{self.python.parent}:{os.environ['PATH']}"}
         # Spark's source becomes a wheel of 450 MB, which need not be compressed.
         environment |= {"DIST_EXTRA_CONFIG": str(TOP / ".ci/wheel.cfg")}
         environment |= {"SPARK_LOCAL_IP": "127.0.0.1"}
