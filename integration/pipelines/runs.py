@@ -61,6 +61,10 @@ class Pipeline:
         """A file of definitions."""
         (self.folder / "transformations" / file).write_text(text)
 
+    def drop(self, file: str) -> None:
+        """Takes a file of definitions out: the tables stay as they are."""
+        (self.folder / "transformations" / file).unlink()
+
     def add(self, events: Sequence[Event]) -> None:
         self.batches += 1
         lines = "".join(json.dumps(event) + "\n" for event in events)
