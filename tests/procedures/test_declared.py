@@ -32,7 +32,11 @@ def test_a_declaration_is_whole(procedure: Procedure) -> None:
         ("create_tag", {}, "create_tag: argument tag is missing, or NULL"),
         ("rename_tag", {"tag": "a"}, "argument target_tag is missing"),
         ("compact_manifest", {"options": "num-levels"}, "holds 'num-levels'; expected name=value"),
-        ("create_tag", {"tag": "a", "time_retained": "x"}, "time_retained is 'x', expected"),
+        (
+            "create_tag",
+            {"tag": "a", "time_retained": "x"},
+            "time_retained: expected a duration.*found 'x'",
+        ),
         ("rollback", {"tag": "a", "snapshot": 1}, "expected one of version, snapshot and tag"),
     ],
 )

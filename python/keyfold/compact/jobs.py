@@ -1,41 +1,33 @@
 """A compaction on the driver: its steps are planned on the newest snapshot, then committed, some
-together, or abandoned. It takes the partitions of Paimon's text `pt=1,h=2;pt=2`, and of conditions.
+together, or abandoned.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
 from typing import Any
-
-import pyarrow as pa
 
 from keyfold.compact import compaction_plan
 from keyfold.compact.compaction_plan import CompactionRequest, PlannedStep
+from keyfold.compact.named_partitions import idle, taken
 from keyfold.errors import ConflictError, TableError
 from keyfold.merge.plan import check_mergeable
-from keyfold.predicates.prune import PartitionCondition, on_partitions
 from keyfold.read.call_options import with_options
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import Place
-from keyfold.storage.metadata.partition_bounds import Bounds, may_be
 from keyfold.storage.table import Table
-from keyfold.types.arrow import to_arrow
-from keyfold.types.literals import manifest_value
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.partitions import default_name
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import CommitMessage, CompactionSpec, CompactionStep, totals
 from keyfold.write.job import Job
 from keyfold.write.keys.shared_keys import SharedKeys
 
 Outcome = dict[str, Any]
-Values = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -54,15 +46,17 @@ def plan_job(
     options: Mapping[str, str] | None = None,
     partitions: str | None = None,
     where: Sequence[Predicate] = (),
+    idle_seconds: float | None = None,
     max_bytes: int | None = None,
     touched: frozenset[Place] | None = None,
     parallelism: int | None = None,
 ) -> PlannedJob:
     """The steps of a compaction of the table at its newest snapshot and schema.
 
-    `strategy` is auto (after a write), minor or full; `partitions` and `where` say which;
-    `options` of the table are for this call; `max_bytes` to read; the buckets a write `touched`;
-    and `parallelism`, the number of tasks that run at a time.
+    `strategy` is auto (after a write), minor or full; `partitions` and `where` say which, with
+    `idle_seconds` only those that were last written so long ago; `options` of the table are for
+    this call; `max_bytes` to read; the buckets a write `touched`; and `parallelism`, the number of
+    tasks that run at a time.
     """
     table.check_rewritable()
     table = with_options(table, options)
@@ -75,7 +69,9 @@ def plan_job(
         raise TableError(
             f"compaction of table {table.layout.name}: max_bytes is {max_bytes}; expected 1 or more"
         )
-    takes = chosen(table.layout, partitions, where)
+    takes = taken(table.layout, partitions, where)
+    if idle_seconds is not None:
+        takes = idle(table, takes, idle_seconds)
     cores = max(1, parallelism or os.cpu_count() or 1)
     spec, steps = compaction_plan.plan(
         table, CompactionRequest(strategy, takes, max_bytes, touched, cores)
@@ -83,7 +79,7 @@ def plan_job(
     if steps:
         return PlannedJob(spec, steps)
     if takes is not None and not table.live_files(partition_filter=takes):
-        return PlannedJob(nothing, skipped="no partition that holds rows is among those named")
+        return PlannedJob(nothing, skipped="no partition that holds rows is among those asked for")
     within = "" if max_bytes is None else f" within {max_bytes} bytes"
     return PlannedJob(nothing, skipped=f"no bucket needs merging{within}")
 
@@ -168,76 +164,3 @@ def _outcome(
 ) -> Outcome:
     files = (file for one in messages for file in one.files)
     return {"outcome": outcome, "message": message, "snapshot": snapshot} | totals(files)
-
-
-def chosen(
-    layout: TableLayout, text: str | None, where: Sequence[Predicate]
-) -> Callable[[Values], bool] | None:
-    """Whether a partition (values as manifests have them) is taken; None if all are.
-
-    Raises TableError if the text does not fit the table. Raises NotSupportedError if a condition
-    is not about partitions as a whole.
-    """
-    named = [] if text is None or not text.strip() else _named(layout, text)
-    satisfies = on_partitions(layout, where, f"compaction of table {layout.name}")
-    if not named:
-        return satisfies if where else None
-
-    return _NamedPartitions(layout.partition_keys, named, satisfies)
-
-
-@dataclass(frozen=True)
-class _NamedPartitions:
-    """The condition that a partition is one of those named and `satisfies` another."""
-
-    keys: tuple[str, ...]
-    named: Sequence[Mapping[str, Any]]
-    satisfies: PartitionCondition
-
-    def __call__(self, values: Values) -> bool:
-        by_name = dict(zip(self.keys, values, strict=True))
-        is_named = any(one.items() <= by_name.items() for one in self.named)
-        return self.satisfies(values) and is_named
-
-    def may_hold(self, bounds: Sequence[Bounds]) -> bool:
-        """Whether one of them may be between bounds of its columns."""
-        by_name = dict(zip(self.keys, bounds, strict=True))
-        is_named = any(
-            all(may_be(value, by_name[name]) for name, value in one.items()) for one in self.named
-        )
-        return is_named and self.satisfies.may_hold(bounds)
-
-
-def _named(layout: TableLayout, text: str) -> list[Mapping[str, Any]]:
-    return [
-        dict(_pair(layout, pair) for pair in one.split(","))
-        for one in text.split(";")
-        if one.strip()
-    ]
-
-
-def _pair(layout: TableLayout, pair: str) -> tuple[str, Any]:
-    name, equals, value = (part.strip() for part in pair.partition("="))
-    if not equals or name not in layout.partition_keys:
-        keys = ", ".join(layout.partition_keys) or "there is none"
-        raise TableError(
-            f"compaction of table {layout.name}: expected partitions such as `a=1,b=2;a=3` of the "
-            f"partition columns ({keys}), found '{pair.strip()}'"
-        )
-    return name, _value(layout, name, value)
-
-
-def _value(layout: TableLayout, name: str, text: str) -> Any:
-    if text == default_name(layout):
-        return None
-    kind = to_arrow(layout.column(name).type)
-    try:
-        # Arrow's cast of texts gives another decimal where the digits are too many
-        is_decimal = pa.types.is_decimal(kind)
-        found = pa.array([Decimal(text)], kind) if is_decimal else pa.array([text]).cast(kind)
-        return manifest_value(found[0])
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, InvalidOperation) as error:
-        raise TableError(
-            f"compaction of table {layout.name}: partition column {name} is of another type than "
-            f"'{text}': {error}"
-        ) from error

@@ -12,6 +12,7 @@ from keyfold.procedures.declare import (
     ProcedureCall,
     ProcedureParameter,
     Rows,
+    duration_of,
 )
 from keyfold.wire.predicates import Predicate
 from keyfold.write.expired_partitions import expire_due
@@ -25,6 +26,7 @@ def _compact(
     order_by: str | None,
     where: Sequence[Predicate] | Literal[False],
     options: Mapping[str, str] | None,
+    partition_idle_time: str | None,
     max_bytes: int | None,
     dry_run: bool,
 ) -> Rows:
@@ -45,6 +47,7 @@ def _compact(
         dry_run=dry_run,
         partitions=partitions,
         where=where,
+        idle_seconds=duration_of("compact: partition_idle_time", partition_idle_time),
         options=options,
         max_bytes=max_bytes,
     )
@@ -86,6 +89,9 @@ COMPACT = Procedure(
         ),
         CALL_OPTIONS,
         ProcedureParameter(
+            "partition_idle_time", "STRING", "those last written so long ago, as '2 h', or before"
+        ),
+        ProcedureParameter(
             "max_bytes", "BIGINT", "stop picking files when they are together so large"
         ),
         ProcedureParameter("dry_run", "BOOLEAN", "say what would be done, and do nothing", False),
@@ -100,7 +106,8 @@ COMPACT = Procedure(
     },
     _compact,
     "Merges everything into one run in each bucket (`full`), or what is due (`minor`). "
-    "`partitions` has the form `'dt=2024-01-01,hh=1;dt=2024-01-02'`. `options` apply to this call, "
+    "`partitions` has the form `'dt=2024-01-01,hh=1;dt=2024-01-02'`; `partition_idle_time`, as "
+    "`'2 h'`, takes those to which nothing was written for so long. `options` apply to this call, "
     "as `'name=value,…'` or a map: those of compaction, files, commits and snapshots, but none "
     "that decides what the rows are. Partitions that the table's options let go by their age go "
     "first, those of a write-only table too.",

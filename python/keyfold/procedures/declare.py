@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from keyfold.compact.task_runner import TaskRunner
 from keyfold.errors import TableError
+from keyfold.options.values import duration, given
 from keyfold.storage.table import Table
 from keyfold.types.arrow import to_arrow
 from keyfold.types.sql import from_sql
@@ -129,6 +130,11 @@ def _value(procedure: str, parameter: ProcedureParameter, value: Any) -> Any:
 def listed(text: str, known: Collection[str]) -> list[str]:
     """Names with commas between them, or the one of the known names that has such commas."""
     return [text] if text in known else [name.strip() for name in text.split(",")]
+
+
+def duration_of(parameter: str, text: str | None) -> float | None:
+    """The seconds that an argument such as '7 d' says. Raises TableError if it says none."""
+    return None if text is None else given(parameter, text, duration, TableError)
 
 
 CALL_OPTIONS = ProcedureParameter(

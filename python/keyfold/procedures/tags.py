@@ -1,10 +1,17 @@
 """create_tag and its kin: names for snapshots, with Paimon's names and arguments."""
 
-from keyfold.errors import TableError
-from keyfold.options.values import duration
-from keyfold.procedures.declare import Procedure, ProcedureCall, ProcedureParameter, Rows, listed
+from keyfold.procedures.declare import (
+    Procedure,
+    ProcedureCall,
+    ProcedureParameter,
+    Rows,
+    duration_of,
+    listed,
+)
 from keyfold.storage.history import tags, versions
 from keyfold.storage.maintenance import automatic, tagging
+from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.storage.table import Table
 
 _DONE = {"result": "BOOLEAN"}
 _TAG = ProcedureParameter("tag", "STRING", "its name", is_required=True)
@@ -18,13 +25,6 @@ _RETAINED = ProcedureParameter(
 )
 
 
-def _retained(text: str | None) -> float | None:
-    try:
-        return None if text is None else duration(text)
-    except ValueError as error:
-        raise TableError(f"time_retained is '{text}', expected {error}") from None
-
-
 def _create(
     call: ProcedureCall,
     tag: str,
@@ -32,7 +32,7 @@ def _create(
     time_retained: str | None,
     if_not_exists: bool,
 ) -> Rows:
-    kept = _retained(time_retained)
+    kept = duration_of("time_retained", time_retained)
     made = tagging.create(call.newest(), tag, snapshot, kept, if_not_exists=if_not_exists)
     return [{"result": made is not None}]
 
@@ -55,10 +55,24 @@ CREATE_TAG = Procedure(
 
 def _create_from(call: ProcedureCall, tag: str, timestamp: int, time_retained: str | None) -> Rows:
     table = call.newest()
-    found = versions.snapshot_from(table, timestamp)
-    tagging.create(table, tag, found.id, _retained(time_retained))
+    return _tagged(table, tag, versions.snapshot_from(table, timestamp), time_retained)
+
+
+def _create_from_watermark(
+    call: ProcedureCall, tag: str, watermark: int, time_retained: str | None
+) -> Rows:
+    table = call.newest()
+    found = versions.snapshot_by_watermark(table, watermark, until=False)
+    return _tagged(table, tag, found, time_retained)
+
+
+def _tagged(table: Table, tag: str, found: Snapshot, time_retained: str | None) -> Rows:
+    tagging.create(table, tag, found.id, duration_of("time_retained", time_retained))
     told = {"commit_time": found.time_millis, "watermark": found.watermark}
     return [{"tag": tag, "snapshot": found.id} | told]
+
+
+_TAGGED = {"tag": "STRING", "snapshot": "BIGINT", "commit_time": "BIGINT", "watermark": "BIGINT"}
 
 
 CREATE_TAG_FROM_TIMESTAMP = Procedure(
@@ -69,16 +83,32 @@ CREATE_TAG_FROM_TIMESTAMP = Procedure(
         ProcedureParameter("timestamp", "BIGINT", "in milliseconds since 1970", is_required=True),
         _RETAINED,
     ),
-    {"tag": "STRING", "snapshot": "BIGINT", "commit_time": "BIGINT", "watermark": "BIGINT"},
+    _TAGGED,
     _create_from,
     "Tags the first snapshot of that time (in ms since 1970) or later.",
+)
+
+
+CREATE_TAG_FROM_WATERMARK = Procedure(
+    "create_tag_from_watermark",
+    "tags the first snapshot that has reached a watermark",
+    (
+        _TAG,
+        ProcedureParameter(
+            "watermark", "BIGINT", "as streams of other engines store it", is_required=True
+        ),
+        _RETAINED,
+    ),
+    _TAGGED,
+    _create_from_watermark,
+    "Tags the first snapshot that has reached that watermark.",
 )
 
 
 def _replace(
     call: ProcedureCall, tag: str, snapshot: int | None, time_retained: str | None, or_create: bool
 ) -> Rows:
-    kept = _retained(time_retained)
+    kept = duration_of("time_retained", time_retained)
     tagging.replace(call.newest(), tag, snapshot, kept, may_be_new=or_create)
     return [{"result": True}]
 

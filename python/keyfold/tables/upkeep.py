@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from keyfold.procedures import partitions
 from keyfold.procedures.compact import COMPACT
+from keyfold.procedures.consumers import RESET_CONSUMER
+from keyfold.procedures.done_partitions import MARK_PARTITION_DONE
 from keyfold.procedures.expiry import EXPIRE_SNAPSHOTS
 from keyfold.procedures.rescale import RESCALE
 from keyfold.tables import calls
@@ -28,6 +30,7 @@ class Upkeep(Writable):
         *,
         partitions: str | None = None,
         where: Where = None,
+        partition_idle_time: str | None = None,
         max_bytes: int | None = None,
         options: Mapping[str, str] | None = None,
     ) -> pa.Table:
@@ -36,6 +39,7 @@ class Upkeep(Writable):
         Args:
             strategy: `full` merges all files of a bucket, `minor` those that are worth it.
             partitions: Those to take, `"day=1,hour=2;day=3"`; `where` is a condition on them.
+            partition_idle_time: Those last written so long ago, as `"2 h"`, or before.
             max_bytes: The most bytes to read.
             options: Options of the table for this call.
         """
@@ -46,6 +50,7 @@ class Upkeep(Writable):
             compact_strategy=strategy,
             partitions=partitions,
             where=partition_filters(self._layout, where),
+            partition_idle_time=partition_idle_time,
             max_bytes=max_bytes,
             options=options,
         )
@@ -115,6 +120,27 @@ class Upkeep(Writable):
             )
         found = [str(row["expired_partitions"]) for row in rows]
         return [] if found == [partitions.NONE] else found
+
+    def mark_partitions_done(self, partitions: str) -> None:
+        """Tell other jobs that partitions, `"day=1,hour=2;day=3,hour=1"`, have all their rows, as
+        `CALL sys.mark_partition_done` does: by a file `_SUCCESS` in the folder of each.
+        """
+        with self._changing():
+            calls.rows(self._session, self._load, MARK_PARTITION_DONE, partitions=partitions)
+
+    def reset_consumer(self, name: str, next_snapshot: int | None = None) -> bool:
+        """Let a stream's consumer go on with the changes of a snapshot, or without one forget it;
+        whether there was one to forget.
+        """
+        with self._changing():
+            (row,) = calls.rows(
+                self._session,
+                self._load,
+                RESET_CONSUMER,
+                consumerId=name,
+                nextSnapshotId=next_snapshot,
+            )
+        return bool(row["result"])
 
     def remove_orphans(
         self, *, older_than: datetime | str | None = None, dry_run: bool = False
