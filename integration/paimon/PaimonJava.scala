@@ -14,11 +14,12 @@ import org.apache.paimon.data._
 import org.apache.paimon.disk.IOManager
 import org.apache.paimon.fs.Path
 import org.apache.paimon.fs.local.LocalFileIO
+import org.apache.paimon.index.HashBucketAssigner
 import org.apache.paimon.options.Options
 import org.apache.paimon.reader.RecordReader
 import org.apache.paimon.schema.{Schema, SchemaChange, SchemaManager}
 import org.apache.paimon.table.{BucketMode, FileStoreTable, FileStoreTableFactory}
-import org.apache.paimon.table.sink.BatchTableWrite
+import org.apache.paimon.table.sink.{BatchTableWrite, RowPartitionKeyExtractor}
 import org.apache.paimon.table.source.DataSplit
 import org.apache.paimon.types._
 import org.apache.paimon.types.DataTypeRoot._
@@ -29,7 +30,6 @@ import org.apache.paimon.utils.{HllSketchUtil, JsonSerdeUtil, RoaringBitmap32, R
   */
 object PaimonJava {
   private val json = new ObjectMapper()
-  private val dynamic = Set(BucketMode.HASH_DYNAMIC, BucketMode.KEY_DYNAMIC)
 
   def main(arguments: Array[String]): Unit = {
     val scratch = IOManager.create(arguments(0))
@@ -71,11 +71,14 @@ object PaimonJava {
       case "changes" => changes(table, scratch)
       case "write" =>
         val kinds = table.rowType.getFieldTypes.asScala.toSeq
+        val assigned = assigner(table)
         changed(table, scratch, request.path("overwrite").asBoolean) { writer =>
           request.get("rows").elements.asScala.foreach { row =>
-            if (dynamic.contains(table.bucketMode))
-              writer.write(Cells.row(row, kinds), Math.floorMod(row.get(1).hashCode, 3))
-            else writer.write(Cells.row(row, kinds))
+            val made = Cells.row(row, kinds)
+            if (table.bucketMode == BucketMode.HASH_DYNAMIC) writer.write(made, assigned(made))
+            else if (table.bucketMode == BucketMode.KEY_DYNAMIC)
+              writer.write(made, Math.floorMod(row.get(1).hashCode, 3))
+            else writer.write(made)
           }
         }
       case "statistics" =>
@@ -104,6 +107,15 @@ object PaimonJava {
         json.createObjectNode()
       case _ => PaimonBench.ask(request, table, scratch)
     }
+
+  /** The bucket of a row of a table with dynamic buckets, as one task of Paimon's assigns it. */
+  private def assigner(table: FileStoreTable): GenericRow => Int = {
+    lazy val options = table.coreOptions
+    lazy val found = new HashBucketAssigner(table.snapshotManager, "turns", table.store.newIndexFileHandler,
+      1, 1, 0, options.dynamicBucketTargetRowNum, options.dynamicBucketMaxBuckets)
+    val keys = new RowPartitionKeyExtractor(table.schema)
+    row => found.assign(keys.partition(row), keys.trimmedPrimaryKey(row).hashCode)
+  }
 
   private def schemas(request: JsonNode): SchemaManager =
     new SchemaManager(LocalFileIO.create(), new Path(request.get("table").asText))

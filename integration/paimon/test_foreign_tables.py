@@ -28,6 +28,8 @@ BOTH = (
     {"metadata.stats-dense-store": "false"},
     {"metadata.stats-keep-first-n-columns": "1"},
     {"fields.v.stats-mode": "none"},
+    {"bucket": "-1"},
+    {"bucket": "-1", "dynamic-bucket.target-row-num": "3"},
     {"file.compression": "snappy"},
     {"file.compression": "lz4"},
     {"file.suffix.include.compression": "true"},
@@ -46,7 +48,6 @@ BOTH = (
     {"record-level.expire-time": "30000 d", "record-level.time-field": "n"},
 )
 READ_ONLY = (
-    {"bucket": "-1"},
     {"bucket-function.type": "mod"},
     {"metadata.iceberg.storage": "table-location"},
 )
@@ -174,8 +175,8 @@ def test_dynamic_buckets_in_sql(
             found[n]
         ]
     assert spark.sql(f"SELECT count(*) FROM {table} WHERE v = 'b'").first()[0] == 4
-    with pytest.raises(PySparkException, match="its option bucket is '-1', expected 1 or more"):
-        spark.sql(f"INSERT INTO {table} VALUES (1, 'c')")
+    spark.sql(f"INSERT INTO {table} VALUES (1, 'c')")
+    assert {r.k: r.v for r in spark.table(table).collect()} == found | {1: "c"}
 
 
 def test_files_in_another_place_are_named(

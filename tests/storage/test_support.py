@@ -44,7 +44,6 @@ def test_unreadable(tmp_path: Path, option: str, value: str) -> None:
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("bucket", "-1"),
         ("changelog_file__format", "avro"),
         ("bucket_function__type", "mod"),
         ("data_file__external_paths", "s3://x"),
@@ -65,6 +64,15 @@ def test_readable_but_not_writable(tmp_path: Path, option: str, value: str) -> N
 )
 def test_what_only_readers_must_honour(tmp_path: Path, option: str, value: str) -> None:
     check_writable(changed(tmp_path, **{option: value}))
+
+
+def test_postponed_buckets_are_neither_read_nor_written(tmp_path: Path) -> None:
+    layout = changed(tmp_path, bucket="-2")
+    with pytest.raises(NotSupportedError, match="can't be read here: its option bucket is '-2'"):
+        check_readable(layout)
+    with pytest.raises(NotSupportedError, match="can't be written here: its option bucket is"):
+        check_writable(layout)
+    check_writable(changed(tmp_path / "dynamic", bucket="-1"))
 
 
 def test_harmless_options_pass(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from keyfold.compact.compaction_plan import LEAST_PIECE
 from keyfold.compact.pick import PickRules
+from keyfold.errors import NotSupportedError
 from keyfold.files.sections import packed, runs, sections
 from keyfold.merge.plan import check_mergeable
 from keyfold.options.checks import check_option
@@ -55,6 +56,11 @@ def plan(table: Table, buckets: int, parallelism: int) -> Rescale:
     table.check_readable()
     table.check_writable()
     check_option(table.layout, "bucket", str(buckets))
+    if table.options.is_dynamic or buckets < 1:
+        raise NotSupportedError(
+            f"table {table.layout.name} can't be rescaled from bucket = {table.options.bucket} to "
+            f"{buckets}, expected a number from 1 for both: dynamic buckets grow by themselves"
+        )
     check_mergeable(table.layout)
     check_rescalable(table)
     options = {**table.layout.options, "bucket": str(buckets)}

@@ -51,10 +51,10 @@ def check_create(layout: TableLayout) -> None:
         check_option(layout, name, text)
     _check_key(layout)
     options = parse(layout)
-    if options.bucket < 1:
-        raise NotSupportedError(
-            f"table {layout.name}: bucket must be 1 or more; "
-            "dynamic and postpone buckets are not supported"
+    if options.is_dynamic and "bucket-key" in layout.options:
+        raise TableError(
+            f"table {layout.name}: option bucket-key goes with a fixed number of buckets, found "
+            "bucket = -1, where index files say the bucket of each key"
         )
     _check_columns(layout, options)
     _check_retention(layout, options)
@@ -162,10 +162,10 @@ def check_option(layout: TableLayout, name: str, text: str) -> None:
     option = known(layout.options.get("merge-engine")).get(name)
     if option is None:
         return _check_field_option(layout, name)
-    if name == "bucket" and re.fullmatch(r"\s*(0|-\d+)\s*", text):
+    if name == "bucket" and re.fullmatch(r"\s*(0|-\d+)\s*", text) and text.strip() != "-1":
         raise NotSupportedError(
-            f"option bucket of table {layout.name}: expected a number from 1, found '{text}' "
-            "(dynamic and postpone buckets are not supported)"
+            f"option bucket of table {layout.name}: expected a number from 1, or -1 for "
+            f"dynamic buckets, found '{text}' (postpone buckets are not supported)"
         )
     error = NotSupportedError if option.has_one_value else TableError
     given(f"option {name} of table {layout.name}", text, option.parse, error)

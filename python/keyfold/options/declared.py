@@ -89,6 +89,11 @@ class TableOptions:
         return (self.levels or self.compaction_trigger + 1) - 1
 
     @property
+    def is_dynamic(self) -> bool:
+        """Whether index files say which bucket a key is in."""
+        return self.bucket < 0
+
+    @property
     def orders_records(self) -> bool:
         """Whether the last record stays, and a `sequence.field` says which is the last."""
         return self.engine.is_default and bool(self.sequence_fields)
@@ -102,8 +107,17 @@ class TableOptions:
     merge_engine = Option("merge-engine", lower, None, "How rows of one key fold.",
         changes="while empty")
     bucket = Option("bucket", _buckets, None,
-        f"Number of buckets of a partition; {DEFAULT_BUCKETS} if not set.", absent=-1,
-        aliases=("bucket.num",), changes="while empty")
+        f"Number of buckets of a partition; {DEFAULT_BUCKETS} if not set. -1: as many as its keys "
+        "need.", absent=-1, aliases=("bucket.num",), changes="while empty")
+    bucket_keys = Option("dynamic-bucket.target-row-num", whole(1), "2000000",
+        "With `bucket` = -1: keys of a bucket at which keys that come go to another.")
+    first_buckets = Option("dynamic-bucket.initial-buckets", optional(whole(1, 32767)), None,
+        "With `bucket` = -1: most buckets that a partition begins with.")
+    most_buckets = Option("dynamic-bucket.max-buckets", whole(-1, 32767), "-1",
+        "With `bucket` = -1: most buckets of a partition, which then grow; 32,767 if it is -1.")
+    bucket_assigners = Option("dynamic-bucket.assigner-parallelism", optional(whole(1, 32767)),
+        None, "With `bucket` = -1: parts of the keys of a partition, by their hash, each of which "
+        f"gets buckets of its own from one task; {DEFAULT_BUCKETS} if not set.")
     bucket_key = Option("bucket-key", names, None,
         "Columns hashed into the bucket; the key less partition columns if not set.",
         absent=(), aliases=("bucket.key",), changes="while empty", names_columns=True)

@@ -59,9 +59,9 @@ def check_writable(layout: TableLayout) -> None:
     if options.tag_creation in TAG_CREATION_ELSEWHERE:
         expected = "none or process-time"
         raise _refused(layout, "tag.automatic-creation", options.tag_creation, "written", expected)
-    if options.bucket < 1:
-        bucket = layout.options.get("bucket", _DYNAMIC)
-        raise _refused(layout, "bucket", bucket, "written", "1 or more")
+    bucket = layout.options.get("bucket", _DYNAMIC).strip()
+    if options.is_dynamic and bucket != _DYNAMIC:
+        raise _refused(layout, "bucket", bucket, "written", "-1 or more, but not 0")
 
 
 def _check(layout: TableLayout, elsewhere: dict[str, str | None], verb: str) -> None:

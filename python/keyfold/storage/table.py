@@ -16,6 +16,7 @@ from keyfold.files import damage
 from keyfold.files.column_mapping import stored_columns
 from keyfold.lazy import cached_property
 from keyfold.options.auto_cdc import as_seen
+from keyfold.options.clusters import clusters
 from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
 from keyfold.resources.cache import Cache
@@ -194,8 +195,7 @@ class Table:
         it has; `to_read` checks those that it hands out.
         """
         support.check_writable(self.layout)
-        snapshot = self._newest()
-        if snapshot is None:
+        if (snapshot := self._newest()) is None:
             return
         with self.reading(snapshot):
             support.check_unmarked(self.layout, self.manifests, snapshot)
@@ -289,7 +289,7 @@ class Table:
             "leaves_others": self.options.engine.folds_columns or self.options.partial_insert,
             "stores_alike": self._stores_alike,
             "deletes_partitions": self._deletes_partitions,
-            "bucketing": {"buckets": self.options.bucket, "keys": list(self.options.bucket_key)},
+            "bucketing": {"buckets": clusters(self.options), "keys": list(self.options.bucket_key)},
             "handle": self.handle,
             "unwritable": self.unwritable,
         }

@@ -26,6 +26,7 @@ from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import KIND, NAMED, CommitMessage, WriteSpec
 from keyfold.write import jobs
 from keyfold.write.job import Job
+from keyfold.write.keys.places import places_of
 from keyfold.write.targets import check_ids_left, leaves_others, names_of, target_text
 from keyfold.write.writer import parts, write_parts
 
@@ -171,6 +172,7 @@ def _messages(
     """The files of the rows. Each thread writes the buckets that it meets first."""
     threads = session.threads
     owners: dict[BucketKey, int] = {}
+    places = places_of(spec)
 
     def owner(part: tuple[BucketKey, pa.RecordBatch]) -> int:
         return owners.setdefault(part[0], len(owners) % threads)
@@ -178,12 +180,12 @@ def _messages(
     working = partial(session.working, threads + 1)
     with working():
         run = partial(write_parts, spec, plans=plans)
-        results = fanned(parts(spec, batches), owner, run, threads, working)
+        results = fanned(parts(spec, batches, places), owner, run, threads, working)
     messages = [m for found in results if isinstance(found, list) for m in found]
     if errors := [found for found in results if isinstance(found, BaseException)]:
         Job(spec.layout, messages).remove()
         raise errors[0]
-    return messages
+    return places.noted(messages)
 
 
 def _filled(layout: TableLayout, rows: Incoming) -> Incoming:

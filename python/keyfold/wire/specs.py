@@ -92,9 +92,20 @@ class FileMeta(DataFile):
 
 
 @dataclass(frozen=True)
+class HashFile(Wire):
+    """An index file of a bucket whose keys are assigned: `rows` hashes of keys."""
+
+    partition: Partition
+    bucket: int
+    name: str
+    rows: int
+
+
+@dataclass(frozen=True)
 class CommitMessage(Wire):
     """The files one task wrote into one bucket of one partition, and those of its changelog. A
-    compaction left out `gone` rows for their age.
+    compaction left out `gone` rows for their age. `hashes` begins with those of keys that the task
+    has assigned to the bucket.
     """
 
     partition: Partition
@@ -103,6 +114,7 @@ class CommitMessage(Wire):
     files: tuple[FileMeta, ...]
     changelog: tuple[FileMeta, ...] = ()
     gone: int = 0
+    hashes: HashFile | None = None
 
 
 def totals(files: Iterable[DataFile]) -> dict[str, int]:
@@ -259,6 +271,7 @@ class WriteSpec(Wire):
     updated rows. With `own_columns` a text `_NAMED` comes last, the columns that each row names,
     as `target-columns` does; NULL for all of `columns`. With `stored` tasks look the keys of their
     rows up. `time` is that of the job in microseconds since 1970, if writes set columns to it.
+    `hashes` are the index files by which tasks know the buckets of keys, if these are dynamic.
     """
 
     layout: TableLayout
@@ -277,6 +290,7 @@ class WriteSpec(Wire):
     own_columns: bool = False
     stored: StoredKeys | None = None
     time: int | None = None
+    hashes: tuple[HashFile, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 
+from keyfold.files.hash_index import hash_path
 from keyfold.stores.files import Files
 from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout
@@ -32,6 +33,8 @@ class Job(AbstractContextManager["Job"]):
         for message in self.messages:
             directory = message.partition.bucket_folder(self.layout, message.bucket)
             delete_files(store, directory, (*message.files, *message.changelog))
+            if message.hashes is not None:
+                store.remove(hash_path(self.layout, message.hashes.name))
 
 
 def delete_files(store: Files, directory: str, files: Iterable[DataFile]) -> None:

@@ -39,6 +39,7 @@ from keyfold.write.changelog import writes_input
 from keyfold.write.expired_partitions import before_commit, expire_due
 from keyfold.write.incoming import time_of_job
 from keyfold.write.job import Job
+from keyfold.write.keys.hash_files import hash_files
 from keyfold.write.keys.shared_keys import SharedKeys
 from keyfold.write.keys.stored_keys import key_lookups, settled, stored_keys
 from keyfold.write.overwritten import truncated, with_changelog
@@ -130,6 +131,7 @@ def plan_job(
         own_columns=own_columns,
         stored=stored_keys(table, None if changes is None else changes.reads, only_new=only_new),
         time=time_of_job(table.options),
+        hashes=hash_files(table, mode, filters),
     )
     if spec.mode == "overwrite":
         table.live_files(partition_filter=_replaced_by(layout, spec.filters))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from keyfold.files.buckets import BucketKey, split
+from keyfold.files.buckets import BucketKey
 from keyfold.ids.filling import Filling
 from keyfold.lookup.of_tasks import NONE, TaskLookups
 from keyfold.merge.plan import MergePlan, plan
@@ -21,6 +21,7 @@ from keyfold.write.buffer import WriteBuffer, allowance
 from keyfold.write.changelog import Shaped, input_changelog, writes_input
 from keyfold.write.durable import Flushes
 from keyfold.write.job import Job
+from keyfold.write.keys.places import Places, places_of
 from keyfold.write.marking import Marking
 from keyfold.write.parquet import Target, write_files
 from keyfold.write.preparing import OwnColumns, prepared
@@ -37,18 +38,20 @@ def write(
     that got files. Nothing is visible before a commit. On an error the new files are removed.
     `plans` are what `task_lookups` gives of the job.
     """
-    return write_parts(spec, parts(spec, batches), plans)
+    places = places_of(spec)
+    return places.noted(write_parts(spec, parts(spec, batches, places), plans))
 
 
 def parts(
-    spec: WriteSpec, batches: Iterable[pa.RecordBatch]
+    spec: WriteSpec, batches: Iterable[pa.RecordBatch], places: Places
 ) -> Iterator[tuple[BucketKey, pa.RecordBatch]]:
-    """The rows of each batch by bucket, in the form that `write_parts` folds."""
-    options = parse(spec.layout)
-    _, prepare = preparing(spec, options)
+    """The rows of each batch by bucket, in the form that `write_parts` folds. `places` are the
+    buckets of the job, which are then to note its messages.
+    """
+    _, prepare = preparing(spec, parse(spec.layout))
     for batch in batches:
         if batch.num_rows:
-            yield from split(spec.layout, options, prepare(batch))
+            yield from places.split(prepare(batch))
 
 
 def write_parts(

@@ -212,7 +212,7 @@ def test_create_twice(tmp_path: Path) -> None:
             new_table(column("k"), column("p", "double"), key="k,p", by="p"),
             "partition column p can't be DOUBLE",
         ),
-        (new_table(bucket="-1"), "dynamic and postpone buckets are not supported"),
+        (new_table(bucket="-2"), "postpone buckets are not supported"),
         (new_table(bukket="3"), "bukket .* unknown; did you mean bucket"),
         (new_table(location="/elsewhere"), "LOCATION /elsewhere is not supported"),
     ],

@@ -1,0 +1,47 @@
+"""The buckets of the rows of a job: a fixed number of them by the hash of the bucket key, or those
+that keys are assigned to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import pyarrow as pa
+
+from keyfold.files.buckets import BucketKey, split
+from keyfold.options.parsing import parse
+from keyfold.wire.specs import CommitMessage, WriteSpec
+from keyfold.write.keys.assigned import AssignedPlaces
+
+
+class Places(Protocol):
+    """The buckets of the rows of one task."""
+
+    def split(self, batch: pa.RecordBatch) -> Iterator[tuple[BucketKey, pa.RecordBatch]]:
+        """The rows of each bucket, in their order."""
+
+    def noted(self, messages: list[CommitMessage]) -> list[CommitMessage]:
+        """The messages of all rows that were split, with what a commit must know of the buckets. On
+        an error the files of the messages are removed.
+        """
+
+
+class FixedPlaces:
+    """The buckets that the hash of the bucket key says."""
+
+    def __init__(self, spec: WriteSpec) -> None:
+        self._layout, self._options = spec.layout, parse(spec.layout)
+
+    def split(self, batch: pa.RecordBatch) -> Iterator[tuple[BucketKey, pa.RecordBatch]]:
+        """The rows of each bucket, in their order."""
+        return split(self._layout, self._options, batch)
+
+    def noted(self, messages: list[CommitMessage]) -> list[CommitMessage]:
+        """The messages as they are."""
+        return messages
+
+
+def places_of(spec: WriteSpec) -> Places:
+    """The buckets of a task of the job."""
+    return AssignedPlaces(spec) if parse(spec.layout).is_dynamic else FixedPlaces(spec)
