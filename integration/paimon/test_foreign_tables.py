@@ -48,12 +48,12 @@ BOTH = (
     {"record-level.expire-time": "30000 d", "record-level.time-field": "n"},
 )
 READ_ONLY = (
+    {"file.format": "orc"},
     {"bucket-function.type": "mod"},
     {"metadata.iceberg.storage": "table-location"},
 )
 REFUSED = (
     {"bucket": "-2"},
-    {"file.format": "orc"},
     {"file.format": "avro"},
     {"manifest.format": "orc"},
     {"manifest.format": "parquet"},
@@ -192,7 +192,7 @@ def test_files_in_another_place_are_named(
 def test_files_of_another_format_are_named(keyfold: Keyfold, paimon: Paimon, name: str) -> None:
     options = {"file.format.per.level": "0:avro"}
     table = Foreign(Java(keyfold.warehouse, paimon), keyfold, name, shape(name, options))
-    with pytest.raises(NotSupportedError, match=r"data file .*\.avro is not Parquet"):
+    with pytest.raises(NotSupportedError, match=r"data file .*\.avro is neither Parquet nor ORC"):
         keyfold.read(table.layout, name)
 
 

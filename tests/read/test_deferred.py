@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from keyfold.errors import CorruptDataError
 from keyfold.merge.deferred import Deferred
-from keyfold.read.parquet import Wanted, read_file
+from keyfold.read.formats.data_file import read_file
+from keyfold.read.formats.wanted import Wanted
 from keyfold.read.reader import read
 from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from keyfold.read.formats.parquet import BYTES_READ
 from keyfold.read.nested_pruning import narrowed, nested
-from keyfold.read.parquet import BYTES_READ
 from keyfold.resources.metering import metering
 from keyfold.storage.table import Table
 from tests.compact import harness as compaction

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from keyfold.options.parsing import parse
-from keyfold.read.parquet import Wanted, read_file
+from keyfold.read.formats.data_file import read_file
+from keyfold.read.formats.wanted import Wanted
 from keyfold.stores.local import LocalFiles
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import DataFile, FileMeta, ScanSpec

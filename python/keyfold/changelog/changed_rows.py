@@ -17,9 +17,10 @@ from keyfold.kernels.buffers import Rows
 from keyfold.merge.plan import plan
 from keyfold.predicates.row_filter import RowFilter
 from keyfold.read import reader
+from keyfold.read.formats.data_file import read_file
+from keyfold.read.formats.wanted import Wanted
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.keyset import KeySet
-from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.reader import may_matter
 from keyfold.read.task import joined
 from keyfold.stores.opened import store_of

@@ -12,7 +12,8 @@ from keyfold.compact.kept_deletes import NONE, first_kept
 from keyfold.compact.old_rows import rows_gone
 from keyfold.files.column_mapping import bounds
 from keyfold.lifetime.row_times import seconds_of
-from keyfold.read.parquet import Wanted, read_file
+from keyfold.read.formats.data_file import read_file
+from keyfold.read.formats.wanted import Wanted
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table
 from keyfold.stores.opened import store_of

@@ -25,8 +25,9 @@ from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.options.changelogs import changelog_level
 from keyfold.options.parsing import parse
+from keyfold.read.formats.data_file import read_file
+from keyfold.read.formats.wanted import Wanted
 from keyfold.read.keyrange import KeyRange
-from keyfold.read.parquet import Wanted, read_file
 from keyfold.read.reader import read
 from keyfold.read.run_sizes import Batches, RunEstimate, sized_runs
 from keyfold.resources.merge_room import MergeRoom

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from keyfold.files import damage
-from keyfold.files.footers import footer_of, is_known
+from keyfold.files.footers import footer_of, has_footer, is_known
 from keyfold.files.leaves import chunks_of
 from keyfold.files.positioned import Positioned
 from keyfold.stores.files import Files, Span
@@ -67,8 +67,8 @@ def one_ahead(makers: Iterable[Iterator[Item]], level: str) -> Iterator[Item]:
 
 
 def fetch_footers(store: Files, sizes: Mapping[str, int]) -> None:
-    """Reads all footers that are not known yet at once; `sizes` has the size of each file."""
-    unknown = [path for path in sizes if not is_known(path)]
+    """Reads at once, by the size of each file, those footers of Parquet that are not known."""
+    unknown = [path for path in sizes if has_footer(path) and not is_known(path)]
     for done in [_pool(BYTES).submit(footer_of, store, path, sizes[path]) for path in unknown]:
         done.result()
 
@@ -90,6 +90,11 @@ def fetched(
         chunks = []
     joined = _joined(chunks, min(most_bytes // 2, MOST_TOGETHER))
     return pa.PythonFile(_Fetched(store, path, size, joined, most_bytes), mode="r")
+
+
+def in_ranges(store: Files, path: str, size: int) -> pa.NativeFile:
+    """A file of which each range is asked for as it is read."""
+    return pa.PythonFile(_Fetched(store, path, size, [], 0), mode="r")
 
 
 def _span(chunk: pq.ColumnChunkMetaData) -> Span:

@@ -17,6 +17,7 @@ from keyfold.files.leaves import check_chunks
 from keyfold.kernels.buffers import bytes_of
 from keyfold.resources.cache import Cache
 from keyfold.stores.files import Files
+from keyfold.wire.specs import FILE_SUFFIX, MARKED_SUFFIX
 
 KEPT_BYTES = 3 << 20  # as stored; parsed footers take eleven times as much
 _OWN_BYTES = 1 << 10  # what even the smallest takes besides, in the same measure
@@ -44,6 +45,11 @@ class Footer:
 
 
 KEPT: Cache[Footer] = Cache(KEPT_BYTES, lambda footer: footer.weight)
+
+
+def has_footer(name: str) -> bool:
+    """Whether a file by its name or path is Parquet, whose footer describes its row groups."""
+    return name.endswith((FILE_SUFFIX, MARKED_SUFFIX))
 
 
 def is_known(path: str) -> bool:

@@ -14,19 +14,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from keyfold.files import damage
+from keyfold.files import damage, orc
 from keyfold.files.column_mapping import sources
 from keyfold.files.cost import row_bytes
-from keyfold.files.footers import footer_of
+from keyfold.files.footers import footer_of, has_footer
 from keyfold.files.leaves import leaves_of
 from keyfold.kernels.keys.comparable import Keys, encode
 from keyfold.lazy import cached_property
 from keyfold.merge.column_results import combine
 from keyfold.merge.marks.mark_columns import FIELDS as MARKS
 from keyfold.predicates.statistics import may_hold_deletes
+from keyfold.read.formats.data_file import read_file
+from keyfold.read.formats.wanted import Wanted
 from keyfold.read.key_cuts import group_ranges, highest, lowest
 from keyfold.read.keyset import KeySet, wrapped
-from keyfold.read.parquet import Wanted, read_file
 from keyfold.resources.cache import Cache
 from keyfold.stores.files import Files
 from keyfold.wire.specs import KIND, SEQUENCE, DataFile, ScanSpec
@@ -76,6 +77,18 @@ class KeptFile:
         return footer_of(self.store, self._path, self.file.size).metadata
 
     @cached_property
+    def _is_parquet(self) -> bool:
+        """Whether it has row groups; a file of another format counts as one."""
+        return has_footer(self.file.name)
+
+    def _measure(self, group: int, names: Sequence[str]) -> tuple[int, float]:
+        """The rows of a row group, and roughly the bytes of these columns."""
+        if not self._is_parquet:
+            return self.file.rows, orc.decoded_bytes(self.file.size)
+        rows = self._metadata.row_group(group).num_rows
+        return rows, row_bytes(self._metadata, group, set(names)) * rows
+
+    @cached_property
     def _marks(self) -> tuple[str, ...]:
         return tuple(field.name for field in MARKS) if self.file.is_marked else ()
 
@@ -96,6 +109,8 @@ class KeptFile:
     def _ends(self) -> list[tuple[tuple[Any, ...], tuple[Any, ...]]]:
         """The least and the greatest key of each row group, as far as its statistics show them."""
         key = self.scan.layout.key
+        if not self._is_parquet:
+            return [((), ())]
         footer = footer_of(self.store, self._path, self.file.size)
         with damage.decoding(self._path):
             known = group_ranges(footer, sources(self.scan, self.file.schema_id, key))
@@ -131,11 +146,16 @@ class KeptFile:
         """The system columns that a merge needs of a row group."""
         has_kinds = self._kinds.get(group)
         if has_kinds is None:
-            metadata = self._metadata
-            has_kinds = may_hold_deletes(metadata, leaves_of(metadata), [group])
+            has_kinds = self._may_hold_deletes(group)
             self._kinds[group] = has_kinds
         names = (SEQUENCE,) if numbered else ()
         return (*names, *((KIND,) if has_kinds else ()), *self._marks)
+
+    def _may_hold_deletes(self, group: int) -> bool:
+        if not self._is_parquet:
+            return True
+        metadata = self._metadata
+        return may_hold_deletes(metadata, leaves_of(metadata), [group])
 
     def columns(self, group: int, names: Sequence[str]) -> list[pa.Array]:
         """Columns of a row group by name, system columns among them."""
@@ -151,10 +171,9 @@ class KeptFile:
         return found
 
     def _read(self, group: int, names: Sequence[str]) -> list[pa.Array]:
-        metadata = self._metadata
-        rows = metadata.row_group(group).num_rows
+        rows, size = self._measure(group, names)
         own = {SEQUENCE, KIND, *self._marks}
-        if row_bytes(metadata, group, set(names)) * rows > self.kept.most_of_group:
+        if size > self.kept.most_of_group:
             raise TooLargeError
         wanted = Wanted(
             tuple(name for name in names if name not in own),

@@ -24,7 +24,7 @@ TEXTS: tuple[Option[Any], ...] = (
         "Fluss': accepted, and without effect: rows make their partitions."),
     _fixed("type", "table", "Kind of table.", changes="never", required_to="read or write"),
     _fixed("file.format", "parquet", "Format of data files.", changes="never",
-        required_to="read or write"),
+        required_to="write"),
     _fixed("manifest.format", "avro", "Format of manifests.", required_to="read or write"),
     _fixed("manifest.compression", "zstd", "Codec of manifests."),
     _fixed("metadata.stats-mode", "truncate(16)", "Statistics kept of each column."),

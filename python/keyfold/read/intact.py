@@ -14,9 +14,9 @@ from functools import partial
 import pyarrow.parquet as pq
 
 from keyfold.errors import CorruptDataError, NotSupportedError, SnapshotExpiredError
-from keyfold.files import damage
+from keyfold.files import damage, orc
 from keyfold.files import vectors as deletion_vectors
-from keyfold.files.footers import footer_of, forget
+from keyfold.files.footers import footer_of, forget, has_footer
 from keyfold.resources.threads import done
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.manifests import CACHE
@@ -117,11 +117,11 @@ def _problem(table: Table, path: str, file: LiveFile, pages: bool) -> str | None
     """The sentence about a file that is not as it should be."""
     forget([path])
     try:
-        rows = footer_of(table.files, path, file.size).metadata.num_rows
+        rows = _rows(table, path, file)
         if rows != file.rows:
             return str(damage.data_file(path, f"expected {file.rows} rows, found {rows}"))
         if pages:
-            _decode(table, path)
+            _decode(table, path, file)
         deletion_vectors.check(table.files, table.layout, path, file)
     except CorruptDataError as error:
         return str(error)
@@ -130,9 +130,21 @@ def _problem(table: Table, path: str, file: LiveFile, pages: bool) -> str | None
     return None
 
 
-def _decode(table: Table, path: str) -> None:
+def _rows(table: Table, path: str, file: LiveFile) -> int:
+    """The number of rows that a file says it has."""
+    if has_footer(path):
+        return int(footer_of(table.files, path, file.size).metadata.num_rows)
+    return int(orc.opened(table.files, path, file.size).nrows)
+
+
+def _decode(table: Table, path: str, file: LiveFile) -> None:
     """Raises CorruptDataError if a page is not what was written."""
     with damage.decoding(path, is_remote=not table.files.is_local):
+        if not has_footer(path):
+            found = orc.opened(table.files, path, file.size)
+            for _ in orc.stripes(found, found.schema.names):
+                pass
+            return
         with damage.present(path):
             source = table.files.open(path)
         with source, pq.ParquetFile(source, page_checksum_verification=True) as parquet:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from keyfold.files import damage
 from keyfold.files.column_mapping import StoredColumn
 from keyfold.files.fetch import fetch_footers
-from keyfold.files.footers import Footer, footer_of
+from keyfold.files.footers import Footer, footer_of, has_footer
 from keyfold.files.leaves import leaves_of
 from keyfold.predicates.ranges import Ranges, ValueRange
 from keyfold.predicates.statistics import ranges_of
@@ -98,7 +98,7 @@ def _of_groups(
 ) -> list[Stretch] | None:
     """The row groups of a file that pass; None if their ends are not known."""
     names = layout.key
-    if file.schema_id != layout.schema_id:
+    if file.schema_id != layout.schema_id or not has_footer(path):
         return None
     if not all(isinstance(layout.column(name).type, Atomic) for name in names):
         return None

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.keys.membership import Flags
@@ -17,22 +16,21 @@ from keyfold.merge.deferred import Deferred
 def without(
     positions: Rows,
     batches: Iterable[pa.RecordBatch | Deferred],
-    metadata: pq.FileMetaData,
+    counts: Sequence[int],
     groups: Sequence[int],
 ) -> Iterator[pa.RecordBatch | Deferred]:
     """The batches of all rows of some row groups, one after another, less the rows at these
-    positions, which ascend.
+    positions, which ascend. `counts` has the rows of each row group of the file.
     """
-    flags, start = _others(positions, metadata, groups), 0
+    flags, start = _others(positions, counts, groups), 0
     for batch in batches:
         some = flags[start : start + batch.num_rows]
         start += batch.num_rows
         yield batch if some.all() else batch.filter(pa.array(some))
 
 
-def _others(positions: Rows, metadata: pq.FileMetaData, groups: Sequence[int]) -> Flags:
+def _others(positions: Rows, counts: Sequence[int], groups: Sequence[int]) -> Flags:
     """Whether each row of some row groups is at another position."""
-    counts = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     ends = [0, *itertools.accumulate(counts)]
     found = [np.ones(0, dtype=np.bool_)]
     for group in groups:

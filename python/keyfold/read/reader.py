@@ -22,9 +22,10 @@ from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.run import merge_runs
 from keyfold.predicates.ranges import Ranges, may_be_true
 from keyfold.predicates.row_filter import RowFilter
+from keyfold.read.formats.data_file import read_file
+from keyfold.read.formats.wanted import BATCH_ROWS, Wanted
 from keyfold.read.keyrange import KeyRange
 from keyfold.read.keyset import KeySet
-from keyfold.read.parquet import BATCH_ROWS, Wanted, read_file
 from keyfold.read.provenance import Provenance, needs_number, needs_origin
 from keyfold.read.run_sizes import Batches, RunEstimate, sized_runs
 from keyfold.resources import budget

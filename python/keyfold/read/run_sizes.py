@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from keyfold.files import damage
+from keyfold.files import damage, orc
 from keyfold.files.cost import held_bytes
-from keyfold.files.footers import footer_of
+from keyfold.files.footers import footer_of, has_footer
 from keyfold.files.sections import sequence_range
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.sorted_run import SortedRun
@@ -58,6 +58,8 @@ def _held(source: RunEstimate, file: DataFile, size: int) -> int:
     others are like it.
     """
     path = f"{source.directory}/{file.name}"
+    if not has_footer(path):
+        return orc.held_bytes(file.size)
     footer = footer_of(source.store, path, file.size)
     with damage.decoding(path):
         return held_bytes(footer.metadata, source.columns, size)

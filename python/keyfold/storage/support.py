@@ -18,7 +18,8 @@ from keyfold.storage.schema.cut_columns import check_cut_readable, check_cut_wri
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, MARKED_SUFFIX
 
-SUFFIXES = (FILE_SUFFIX, MARKED_SUFFIX)
+FORMATS = ("parquet", "orc")  # of data files that are read
+SUFFIXES = (FILE_SUFFIX, MARKED_SUFFIX, ".orc")
 
 LATEST = ("default", "latest", "latest-full", "full")
 _DYNAMIC = "-1"
@@ -34,6 +35,9 @@ def check_readable(layout: TableLayout) -> None:
     bucket = layout.options.get("bucket", _DYNAMIC).strip()
     if layout.primary_key and bucket != _DYNAMIC and parse(layout).bucket < 1:
         raise _refused(layout, "bucket", bucket, "read", "-1 or more, but not 0")
+    kind = layout.options.get("file.format", FORMATS[0])
+    if kind.lower() not in FORMATS:
+        raise _refused(layout, "file.format", kind, "read", " or ".join(FORMATS))
     mode = layout.options.get("scan.mode", "default")
     if mode.lower() not in LATEST:
         raise _refused(layout, "scan.mode", mode, "read", " or ".join(LATEST))
@@ -107,7 +111,8 @@ def check_files(layout: TableLayout, live: Iterable[LiveFile]) -> None:
     for file in live:
         if not file.name.endswith(SUFFIXES):
             raise NotSupportedError(
-                f"table {layout.name}: data file {file.name} is not Parquet: it can't be read here"
+                f"table {layout.name}: data file {file.name} is neither Parquet nor ORC: "
+                "it can't be read here"
             )
         if is_ordered and file.source is None:
             raise NotSupportedError(

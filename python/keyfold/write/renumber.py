@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.options.parsing import parse
-from keyfold.read.parquet import Wanted, read_file
+from keyfold.read.formats.data_file import read_file
+from keyfold.read.formats.wanted import Wanted
 from keyfold.wire.specs import SEQUENCE, CommitMessage, FileMeta, ScanSpec, WriteSpec
 from keyfold.write.changelog import changelog_target
 from keyfold.write.job import Job, delete_files

@@ -215,15 +215,15 @@ def test_files_of_other_partitions_may_be_of_another_format(tmp_path: Path) -> N
     table = of_two(tmp_path)
 
     def rename(entry: Record) -> None:
-        entry["_FILE"]["_FILE_NAME"] = "data-1-0.orc"
+        entry["_FILE"]["_FILE_NAME"] = "data-1-0.avro"
 
     Metadata(table).of_manifest("deltaManifestList", 0, rename)
     table = tables.reload(table)
     table.check_format()
     assert planned(table, 1) == 1
-    with pytest.raises(NotSupportedError, match=r"data-1-0\.orc is not Parquet"):
+    with pytest.raises(NotSupportedError, match=r"data-1-0\.avro is neither Parquet nor ORC"):
         planned(table, 2)
-    with pytest.raises(NotSupportedError, match=r"data-1-0\.orc is not Parquet"):
+    with pytest.raises(NotSupportedError, match=r"data-1-0\.avro is neither Parquet nor ORC"):
         table.check_readable()
 
 

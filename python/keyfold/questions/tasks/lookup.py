@@ -18,7 +18,7 @@ from keyfold.errors import ConflictError
 from keyfold.lookup.matches import matches, matches_schema
 from keyfold.lookup.places import LookupPlan
 from keyfold.questions.serve import functions_of, sending_errors
-from keyfold.read.parquet import BYTES_READ
+from keyfold.read.formats.parquet import BYTES_READ
 from keyfold.resources.metering import Meter, metering
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from keyfold.files import damage
 from keyfold.files.column_mapping import sources
-from keyfold.files.footers import Footer, footer_of
+from keyfold.files.footers import Footer, footer_of, has_footer
 from keyfold.files.leaves import leaves_of
 from keyfold.files.vectors import deleted
 from keyfold.predicates.ranges import ValueRange
@@ -49,7 +49,9 @@ def opened(scan: ScanSpec, split: Split, file: DataFile) -> Footer:
 
 
 def has_deletes(scan: ScanSpec, split: Split, file: DataFile) -> bool:
-    """Whether a file may hold records of kind -U or -D."""
+    """Whether a file may hold records of kind -U or -D, as far as its footer tells."""
+    if not has_footer(file.name):
+        return True
     metadata = opened(scan, split, file).metadata
     with damage.decoding(f"{split.path}/{file.name}"):
         return may_hold_deletes(metadata, leaves_of(metadata), range(metadata.num_row_groups))

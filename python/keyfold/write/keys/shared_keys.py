@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from keyfold.kernels.keys.membership import Flags
 from keyfold.predicates.ranges import Ranges
+from keyfold.read.formats.data_file import read_file
+from keyfold.read.formats.wanted import Wanted
 from keyfold.read.keyset import KeySet
-from keyfold.read.parquet import Wanted, read_file
 from keyfold.storage.commits.conflicts import Shares
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table

@@ -28,8 +28,9 @@ from keyfold.lookup.places import LookupPlan
 from keyfold.lookup.plan import plan_lookup
 from keyfold.lookup.rows_of_keys import look_up
 from keyfold.options.ids import id_column
+from keyfold.read.formats.data_file import read_file
+from keyfold.read.formats.wanted import Wanted
 from keyfold.read.keyset import KeySet
-from keyfold.read.parquet import Wanted, read_file
 from keyfold.storage.metadata.entries import LiveFile, added, by_place
 from keyfold.storage.metadata.snapshot_files import live_of_snapshot
 from keyfold.storage.metadata.snapshots import Snapshot

@@ -1,4 +1,4 @@
-"""One data file as record batches of table columns, decoded on the calling thread.
+"""One Parquet file as record batches of table columns, decoded on the calling thread.
 
 The value column of a key is read, never its `_KEY_` copy, so thin files read alike. `_VALUE_KIND`
 is read only if its statistics allow a -U or -D (the delete count of a manifest can't be trusted
@@ -9,19 +9,17 @@ rows are needed, the others are decoded once a row of their row group is needed.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from keyfold.errors import CorruptDataError, NotSupportedError
+from keyfold.errors import CorruptDataError
 from keyfold.files import damage
 from keyfold.files.chunks import Chunks
-from keyfold.files.column_mapping import StoredColumn, adapt, missing, sources
+from keyfold.files.column_mapping import StoredColumn, sources
 from keyfold.files.cost import buffer_size, chunk_bytes, row_bytes, stored_bytes
 from keyfold.files.fetch import fetched
 from keyfold.files.footers import Footer, footer_of
@@ -31,55 +29,24 @@ from keyfold.files.vectors import deleted
 from keyfold.lazy import cached_property
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.marks.mark_columns import FIELDS as MARKS
-from keyfold.merge.marks.mark_columns import with_marks
-from keyfold.predicates.ranges import Ranges, ValueRange
+from keyfold.predicates.ranges import ValueRange
 from keyfold.predicates.statistics import may_hold_deletes, ranges_of
+from keyfold.read.formats.table_columns import adapted, common_number, schema_of
+from keyfold.read.formats.wanted import Wanted
 from keyfold.read.positions import without
 from keyfold.resources.metering import count, is_asked, metered
 from keyfold.stores.files import Files
 from keyfold.stores.local import LocalFiles
-from keyfold.wire.specs import KIND, NAMED, SEQUENCE, DataFile, ScanSpec
+from keyfold.wire.specs import KIND, SEQUENCE, DataFile, ScanSpec
 
 BYTES_READ = "bytes_read"  # a figure, where a question asks for it
-BATCH_ROWS = 1 << 16
-BATCH_BYTES = 16 << 20
 MOST_AT_ONCE = 16  # row groups decoded whole until the need for that is checked again
-SYSTEM = (pa.field(SEQUENCE, pa.int64(), False), pa.field(KIND, pa.int8(), False), *MARKS)
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The parts to read of each file: table columns, and whether `_SEQUENCE_NUMBER` belongs to
-    them, or `_VALUE_KIND` whatever it holds, or the marks of partial writes even if the file lacks
-    them.
-
-    `keep` takes the ranges of a row group, of key columns and of the columns `ranges`, and says
-    whether it may hold rows of interest; a caller that knows the `groups` names them. `decide` are
-    the columns that decide which rows are needed; None if all rows are. Batches have at most about
-    `batch_bytes`, and at most `batch_rows`.
-    """
-
-    columns: tuple[str, ...]
-    sequence: bool = False
-    kinds: bool = False
-    marks: bool = False
-    keep: Callable[[Ranges], bool] | None = None
-    groups: tuple[int, ...] | None = None
-    ranges: tuple[str, ...] = ()
-    decide: tuple[str, ...] | None = None
-    batch_bytes: int = BATCH_BYTES
-    batch_rows: int = BATCH_ROWS
-
-
-def read_file(
-    scan: ScanSpec, store: Files, directory: str, file: DataFile, wanted: Wanted
+def read_parquet(
+    scan: ScanSpec, store: Files, path: str, file: DataFile, wanted: Wanted
 ) -> Iterator[pa.RecordBatch | Deferred]:
-    """Batches of `wanted.columns` in table types, then `_SEQUENCE_NUMBER` if wanted, then
-    `_VALUE_KIND` (int8) if the file may hold -U or -D, then `_NAMED` and `_OVERWRITTEN` if it has
-    them, without the rows that the file's deletion vector marks. If `wanted.decide` is given, only
-    its columns are decoded at first.
-    """
-    path = f"{directory}/{file.name}"
+    """Batches as `read_file` describes them."""
     footer = footer_of(store, path, file.size)
     if footer.metadata.num_rows != file.rows:
         found_rows = footer.metadata.num_rows
@@ -115,16 +82,16 @@ def read_file(
     later = _of(found, decide, False)
     rows = _even(footer.metadata, groups, rows) if later else rows
     opened = _Opened(path, not store.is_local, parquet, chunks, rows)
-    first = _Columns(opened, _of(found, decide, True), system, _common_number(file))
+    first = _Columns(opened, _of(found, decide, True), system, common_number(file))
     batches = first.batches(groups)
     if later:
         whole = _Columns(opened, found, system, first.number)
         batches = _deferred(first, _Columns(opened, later, (), None), whole, groups)
     if file.vector is not None:
         gone = deleted(store, scan.layout, path, file)
-        batches = without(gone, batches, footer.metadata, groups)
-    for batch in batches:
-        yield with_marks(batch) if wanted.marks else batch
+        counts = map(footer.metadata.row_group, range(footer.metadata.num_row_groups))
+        batches = without(gone, batches, [group.num_rows for group in counts], groups)
+    yield from batches
 
 
 @dataclass(frozen=True)
@@ -211,7 +178,7 @@ class _Columns:
         self._file, self._chunks, self.batch_rows = opened.file, opened.chunks, opened.rows
         self.found = found
         self.number = number
-        self._schema = _schema(found, system)
+        self._schema = schema_of(found, system)
         metadata, there = opened.file.metadata, [one for one in found if one.stored is not None]
         paths = {source.name: source.paths(metadata) for source in there}
         paths |= {name: [name] for name in system if name != SEQUENCE or number is None}
@@ -254,7 +221,7 @@ class _Columns:
             if chosen is not None and chosen.schema.types == self._schema.types:
                 yield pa.RecordBatch.from_arrays(chosen.columns, schema=self._schema)
             else:
-                yield _adapted(batch, self.found, self._schema, self.number)
+                yield adapted(batch, self.found, self._schema, self.number)
         if left:
             raise self.lacking(left)
 
@@ -349,47 +316,3 @@ def groups_of_interest(
 
     known = footer.once(found, ranges)
     return [group for group in everything if keep(known[group])]
-
-
-def _schema(found: Sequence[StoredColumn], system: Sequence[str]) -> pa.Schema:
-    fields = [source.target.arrow_field for source in found]
-    own = {field.name: field for field in SYSTEM}
-    return pa.schema([*fields, *(own[name] for name in system)])
-
-
-def _common_number(file: DataFile) -> int | None:
-    """The sequence number of every row, if the manifest gives only one. It counts even if the file
-    has another (a file that was stamped with its snapshot).
-    """
-    return file.min_sequence if file.min_sequence == file.max_sequence else None
-
-
-def _adapted(
-    batch: pa.RecordBatch, found: Sequence[StoredColumn], schema: pa.Schema, number: int | None
-) -> pa.RecordBatch:
-    arrays = [_array(batch, source) for source in found]
-    for field in list(schema)[len(found) :]:
-        if field.name == SEQUENCE and number is not None:
-            arrays.append(pa.array(np.full(batch.num_rows, number, dtype=np.int64)))
-        elif field.name == NAMED:
-            arrays.append(_with_given(batch.column(NAMED).cast(field.type), found))
-        else:
-            arrays.append(batch.column(field.name).cast(field.type))
-    if not arrays:
-        return batch.select([])
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _with_given(texts: pa.Array, found: Sequence[StoredColumn]) -> pa.Array:
-    """The columns that records name, and those that gave them a DEFAULT when they were added."""
-    ids = [str(one.target.id) for one in found if one.stored is None and one.target.initial]
-    return pc.binary_join_element_wise(texts, *ids, ",") if ids else texts
-
-
-def _array(batch: pa.RecordBatch, source: StoredColumn) -> pa.Array:
-    if source.stored is None:
-        return missing(source, batch.num_rows)
-    try:
-        return adapt(batch.column(source.name), source.stored, source.target.type)
-    except NotSupportedError as error:
-        raise NotSupportedError(f"column {source.target.name}: {error}") from error

@@ -1,0 +1,180 @@
+"""Tables whose data files Paimon's Java library wrote as ORC: keyfold reads what Java reads."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import keyfold
+from integration.paimon.bench import in_order
+from integration.paimon.library import Paimon
+from integration.paimon.sides import NAMESPACE, Change, Java, Keyfold, Shape
+from keyfold.errors import CorruptDataError, NotSupportedError
+from keyfold.storage.table import Table
+from keyfold.testing.tables import Record
+
+OPTIONS = {"bucket": "1", "file.format": "orc"}
+PARQUET = {"action": "setOption", "key": "file.format", "value": "parquet"}
+NTZ = "TIMESTAMP(6)"
+COLUMNS: dict[str, Any] = {
+    "k": "INT",
+    "b": "BOOLEAN",
+    "y": "TINYINT",
+    "l": "BIGINT",
+    "f": "FLOAT",
+    "e": "DECIMAL(20, 3)",
+    "s": "STRING",
+    "x": "VARBINARY(10)",
+    "d": "DATE",
+    "t": NTZ,
+    "a": {"type": "ARRAY", "element": "STRING"},
+    "m": {"type": "MAP", "key": "STRING", "value": "INT"},
+    "r": {"type": "ROW", "fields": [{"id": 0, "name": "p", "type": "INT"}]},
+}
+
+
+class Shared:
+    """A table that Java made, by its name `t`."""
+
+    def __init__(self, folder: Path, paimon: Paimon, shape: Shape) -> None:
+        self.java, self.keyfold = Java(folder, paimon), Keyfold(folder)
+        self.java.create(shape)
+        self.folder = str(folder)
+
+    @property
+    def table(self) -> Table:
+        """The table as it is now."""
+        return self.keyfold.table("t")
+
+    def write(self, rows: list[Record]) -> None:
+        """One job of Java's."""
+        self.java.write(self.table.layout, "t", rows)
+
+    def check_same(self) -> pa.Table:
+        """Both read the same rows, which are returned."""
+        layout = self.table.layout
+        found = self.keyfold.read(layout, "t")
+        assert in_order(found) == in_order(self.java.read(layout, "t"))
+        return found
+
+    def formats(self) -> set[str]:
+        """The suffixes of the live files."""
+        return {file.name.rpartition(".")[2] for file in self.table.live_files()}
+
+
+def row(number: int, text: str) -> dict[str, Any]:
+    """A value of every type; every fourth row is NULL but for its key."""
+    if number % 4 == 3:
+        return dict.fromkeys(COLUMNS) | {"k": number}
+    return {
+        "k": number,
+        "b": number % 2 == 0,
+        "y": -number,
+        "l": number << 40,
+        "f": number / 4,
+        "e": Decimal(number).scaleb(-3),
+        "s": f"{text}{number}",
+        "x": bytes([number]),
+        "d": dt.date(1969, 12, 30) + dt.timedelta(number),
+        "t": dt.datetime(1969, 12, 31, 23, 59, 58, 250_001) + dt.timedelta(seconds=number),
+        "a": [text, None] if number % 2 else [],
+        "m": [(text, number)],
+        "r": {"p": number},
+    }
+
+
+def some(text: str, numbers: range, *, kind: int = 0) -> list[Record]:
+    return [(kind, {"k": n, "n": n * 10, "v": f"{text}{n}"}) for n in numbers]
+
+
+SMALL = {"k": "INT", "n": "INT", "v": "STRING"}
+
+
+def test_every_type(tmp_path: Path, paimon: Paimon) -> None:
+    shared = Shared(tmp_path, paimon, Shape("t", COLUMNS, ("k",), (), OPTIONS))
+    shared.write([(0, row(n, "a")) for n in range(24)])
+    shared.write([(0, row(n, "b")) for n in range(8, 12)])
+    assert shared.formats() == {"orc"}
+    assert shared.check_same().num_rows == 24
+
+
+def test_pruned_looked_up_and_streamed(tmp_path: Path, paimon: Paimon) -> None:
+    options = OPTIONS | {"changelog-producer": "input"}
+    shared = Shared(tmp_path, paimon, Shape("t", SMALL, ("k",), (), options))
+    shared.write(some("a", range(20)))
+    shared.write(some("b", range(5, 8)))
+    shared.write(some("b", range(3), kind=3))  # -D
+    shared.write(some("z", range(100, 120)))
+    shared.check_same()
+    table = keyfold.connect(shared.folder).table(f"{NAMESPACE}.t")
+    found = table.scan("k > 100 AND n < 1050").to_arrow()
+    assert sorted(found["k"].to_pylist()) == [101, 102, 103, 104]
+    asked = [{"k": n} for n in (0, 4, 5, 110, 999)]
+    assert table.get_many(asked)["v"].to_pylist() == [None, "a4", "b5", "z110", None]
+    changes = table.changes().to_arrow()
+    kinds = {"+I": 43, "-D": 3}
+    named = changes["_change_type"].to_pylist()
+    assert {one: named.count(one) for one in named} == kinds
+    assert {file.name.rpartition(".")[2] for file in shared.table.live_files()} == {"orc"}
+
+
+def test_another_format_during_its_life(tmp_path: Path, paimon: Paimon) -> None:
+    shared = Shared(tmp_path, paimon, Shape("t", SMALL, ("k",), (), OPTIONS))
+    shared.write(some("a", range(20)))
+    layout = shared.table.layout
+    with pytest.raises(NotSupportedError, match=r"its option file\.format is 'orc'"):
+        shared.keyfold.write(layout, "t", some("b", range(3)))
+    paimon.alter(shared.java.folder("t"), [PARQUET])
+    shared.java.alter("t", Change("rename", "v", "w"))
+    shared.java.alter("t", Change("add", "more", "INT"))
+    new = [(0, {"k": n, "n": n, "w": "c", "more": n}) for n in range(15, 25)]
+    shared.keyfold.write(shared.table.layout, "t", new)
+    assert shared.formats() == {"orc", "parquet"}
+    assert shared.check_same().num_rows == 25
+    shared.keyfold.compact("t", full=True)
+    assert shared.formats() == {"parquet"}
+    assert shared.check_same().num_rows == 25
+
+
+def test_deletion_vectors_mark_rows(tmp_path: Path, paimon: Paimon) -> None:
+    options = OPTIONS | {"deletion-vectors.enabled": "true"}
+    shared = Shared(tmp_path, paimon, Shape("t", SMALL, ("k",), (), options))
+    for text, numbers in (("a", range(40)), ("b", range(5, 9)), ("c", range(30, 33))):
+        shared.write(some(text, numbers))
+        shared.java.compact("t", full=False)
+    assert any(file.vector for file in shared.table.live_files())
+    assert shared.check_same().num_rows == 40
+
+
+def test_instants_of_no_known_zone(tmp_path: Path, paimon: Paimon) -> None:
+    instant = dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)
+    columns = {"k": "INT", "i": "TIMESTAMP(6) WITH LOCAL TIME ZONE"}
+    shared = Shared(tmp_path, paimon, Shape("t", columns, ("k",), (), OPTIONS))
+    shared.write([(0, {"k": 1, "i": instant})])
+    with pytest.raises(NotSupportedError, match=r"column i .*orc.timestamp-ltz.legacy.type"):
+        shared.keyfold.read(shared.table.layout, "t")
+    written = {"action": "setOption", "key": "orc.timestamp-ltz.legacy.type", "value": "false"}
+    paimon.alter(shared.java.folder("t"), [written])
+    shared.java.compact("t", full=True)
+    assert shared.check_same()["i"].to_pylist() == [instant]
+
+
+def test_a_damaged_file(tmp_path: Path, paimon: Paimon) -> None:
+    shared = Shared(tmp_path, paimon, Shape("t", SMALL, ("k",), (), OPTIONS))
+    shared.write(some("a", range(2000)))
+    table = keyfold.connect(shared.folder).table(f"{NAMESPACE}.t")
+    assert table.check(pages=True) == []
+    (path,) = shared.java.folder("t").rglob("*.orc")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:50] + bytes(len(whole) - 80) + whole[-30:])
+    with pytest.raises(CorruptDataError, match=str(path)):
+        shared.keyfold.read(shared.table.layout, "t")
+    path.write_bytes(whole[:-1])
+    with pytest.raises(CorruptDataError, match="cut short"):
+        shared.keyfold.read(shared.table.layout, "t")
+    assert len(table.check(pages=True)) == 1

@@ -1,0 +1,42 @@
+"""ORC files, which other engines write: opened by pyarrow, decoded by the stripe."""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.orc
+
+from keyfold.files import damage
+from keyfold.files.fetch import in_ranges
+from keyfold.stores.files import Files
+
+SUFFIX = ".orc"
+_STRIPE_BYTES = 64 << 20  # what writers of ORC gather for a stripe
+_EXPANDED = 4  # decoded bytes for each that is stored, roughly
+
+
+def opened(store: Files, path: str, size: int) -> pa.orc.ORCFile:
+    """An ORC file. Raises CorruptDataError if it is missing, not as long as the manifest says, or
+    not ORC.
+    """
+    with damage.present(path):
+        source = store.open(path) if store.is_local else in_ranges(store, path, size)
+    if source.size() != size:
+        raise damage.data_file(path, damage.of_size(source.size(), size))
+    with damage.decoding(path, is_remote=not store.is_local):
+        return pa.orc.ORCFile(source)
+
+
+def stripes(file: pa.orc.ORCFile, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, one stripe after another, in some of its columns."""
+    for stripe in range(file.nstripes):
+        yield file.read_stripe(stripe, columns=list(names))
+
+
+def held_bytes(size: int) -> int:
+    """The bytes, roughly, of the decoded stripe that is held while a file of a size is read."""
+    return min(decoded_bytes(size), _STRIPE_BYTES)
+
+
+def decoded_bytes(size: int) -> int:
+    """The bytes, roughly, of all rows of a file of a size."""
+    return size * _EXPANDED

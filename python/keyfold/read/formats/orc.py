@@ -1,0 +1,111 @@
+"""One ORC file as record batches of table columns, decoded by the stripe on the calling thread.
+
+Paimon's Java library writes these files. pyarrow does not show the statistics of their stripes, so
+the manifest's decide about whole files, and every row of a file that is opened is decoded.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.orc
+
+from keyfold.errors import NotSupportedError
+from keyfold.files import damage, orc
+from keyfold.files.column_mapping import StoredColumn, sources
+from keyfold.files.vectors import deleted
+from keyfold.read.formats.table_columns import adapted, common_number, schema_of
+from keyfold.read.formats.wanted import Wanted
+from keyfold.read.positions import without
+from keyfold.stores.files import Files
+from keyfold.types.arrow import to_arrow
+from keyfold.types.logical import DataType
+from keyfold.wire.specs import KIND, SEQUENCE, DataFile, ScanSpec
+
+
+def read_orc(
+    scan: ScanSpec, store: Files, path: str, file: DataFile, wanted: Wanted
+) -> Iterator[pa.RecordBatch]:
+    """Batches as `read_file` describes them. Whether rows are -U or -D is read of every file that
+    has kinds. Raises NotSupportedError if the file holds a column in a form whose values can't be
+    known.
+    """
+    source = orc.opened(store, path, file.size)
+    if source.nrows != file.rows:
+        raise damage.data_file(path, f"expected {file.rows} rows, found {source.nrows}")
+    found, number = sources(scan, file.schema_id, wanted.columns), common_number(file)
+    kinds = [KIND] if wanted.kinds or KIND in source.schema.names else []
+    system = [*([SEQUENCE] if wanted.sequence else []), *kinds]
+    names = [one.name for one in found if one.stored is not None]
+    names += [name for name in system if name != SEQUENCE or number is None]
+    batches = _tables(source, path, found, names or source.schema.names[:1], wanted, store)
+    schema = schema_of(found, system)
+    adapted_batches = (adapted(batch, found, schema, number) for batch in batches)
+    if file.vector is None:
+        yield from adapted_batches
+        return
+    gone = deleted(store, scan.layout, path, file)
+    yield from without(gone, adapted_batches, [file.rows], [0])
+
+
+def _tables(
+    source: pa.orc.ORCFile,
+    path: str,
+    found: Sequence[StoredColumn],
+    names: Sequence[str],
+    wanted: Wanted,
+    store: Files,
+) -> Iterator[pa.RecordBatch]:
+    """The stripes in pieces of at most the wanted rows and bytes, each column in its stored type.
+    Raises CorruptDataError if rows are missing.
+    """
+    stored = {one.name: one.whole or one.stored for one in found}
+    left, stripes = source.nrows, orc.stripes(source, names)
+    while True:
+        with damage.decoding(path, is_remote=not store.is_local):
+            stripe = next(stripes, None)
+            if stripe is None:
+                break
+            columns = [_typed(path, name, stripe.column(name), stored.get(name)) for name in names]
+        left -= stripe.num_rows
+        batch = pa.RecordBatch.from_arrays(columns, names=list(names))
+        width = max(batch.nbytes / max(batch.num_rows, 1), 1.0)
+        rows = max(1, min(wanted.batch_rows, int(wanted.batch_bytes / width)))
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)
+    if left:
+        raise damage.data_file(path, f"{left} of its rows are missing in its stripes")
+
+
+def _typed(path: str, name: str, column: pa.Array, stored: DataType | None) -> pa.Array:
+    """A column in the Arrow type of its stored type; ORC has times of day as milliseconds."""
+    if stored is None:
+        return column
+    wanted = to_arrow(stored)
+    _check_known(path, name, column.type, wanted)
+    if pa.types.is_time(wanted):
+        return column.cast(pa.time32("ms")).cast(wanted)
+    return column if column.type == wanted else column.cast(wanted)
+
+
+def _check_known(path: str, name: str, found: pa.DataType, wanted: pa.DataType) -> None:
+    """Raises NotSupportedError if a column, or a part of it, holds instants by a time zone that the
+    file does not name, or times of day within another value.
+    """
+    if pa.types.is_timestamp(wanted) and pa.types.is_timestamp(found):
+        if (found.tz is None) != (wanted.tz is None):
+            raise NotSupportedError(
+                f"column {name} of data file {path} can't be read here: expected instants, found "
+                "times without a zone, of the zone that its writer ran in; write the table anew "
+                "with orc.timestamp-ltz.legacy.type = false, or leave the column out"
+            )
+        return
+    if found.num_fields != wanted.num_fields:
+        raise damage.data_file(path, f"column {name}: expected {wanted}, found {found}")
+    for place in range(wanted.num_fields):
+        part = wanted.field(place).type
+        if pa.types.is_time(part):
+            raise NotSupportedError(
+                f"column {name} of data file {path} can't be read here: it holds values of TIME "
+                "within another value; expected them in Parquet only"
+            )
+        _check_known(path, name, found.field(place).type, part)
