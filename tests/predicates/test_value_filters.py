@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from keyfold.read import parquet
+from keyfold.read.formats import parquet
 from keyfold.storage.table import Table
 from keyfold.wire.predicates import Predicate
 from tests.read import harness
