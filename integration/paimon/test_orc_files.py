@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.orc
 import pytest
 
 import keyfold
@@ -118,7 +117,7 @@ def test_pruned_looked_up_and_streamed(tmp_path: Path, paimon: Paimon) -> None:
     asked = [{"k": n} for n in (0, 4, 5, 110, 999)]
     assert table.get_many(asked)["v"].to_pylist() == [None, "a4", "b5", "z110", None]
     changes = table.changes().to_arrow()
-    kinds = {"+I": 43, "-D": 3}
+    kinds = {"insert": 43, "delete": 3}
     named = changes["_change_type"].to_pylist()
     assert {one: named.count(one) for one in named} == kinds
     assert {file.name.rpartition(".")[2] for file in shared.table.live_files()} == {"orc"}
@@ -145,11 +144,11 @@ def test_another_format_during_its_life(tmp_path: Path, paimon: Paimon) -> None:
 def test_deletion_vectors_mark_rows(tmp_path: Path, paimon: Paimon) -> None:
     options = OPTIONS | {"deletion-vectors.enabled": "true"}
     shared = Shared(tmp_path, paimon, Shape("t", SMALL, ("k",), (), options))
-    for text, numbers in (("a", range(40)), ("b", range(5, 9)), ("c", range(30, 33))):
+    for text, numbers in (("a", range(5000)), ("b", range(5, 9)), ("c", range(30, 33))):
         shared.write(some(text, numbers))
         shared.java.compact("t", full=text == "a")
     assert any(file.vector for file in shared.table.live_files())
-    assert shared.check_same().num_rows == 40
+    assert shared.check_same().num_rows == 5000
 
 
 def test_instants(tmp_path: Path, paimon: Paimon) -> None:
@@ -157,8 +156,6 @@ def test_instants(tmp_path: Path, paimon: Paimon) -> None:
     columns = {"k": "INT", "i": "TIMESTAMP(6) WITH LOCAL TIME ZONE"}
     shared = Shared(tmp_path, paimon, Shape("t", columns, ("k",), (), OPTIONS))
     shared.write([(0, {"k": 1, "i": instant})])
-    (path,) = shared.java.folder("t").rglob("*.orc")
-    print("SCHEMA", pa.orc.ORCFile(str(path)).schema)
     assert shared.check_same()["i"].to_pylist() == [instant]
 
 
