@@ -31,7 +31,7 @@ ifndef IN_PARTS
 .NOTPARALLEL:
 endif
 environments:  ## all that tests need, two parts at a time
-	@$(MAKE) --no-print-directory -j 2 IN_PARTS=yes setup build/readers/.installed build/azurite/.installed build/spark/.installed build/dbt/.installed build/spark.jsa
+	@$(MAKE) --no-print-directory -j 2 IN_PARTS=yes setup build/.postgresql build/readers/.installed build/azurite/.installed build/spark/.installed build/dbt/.installed build/spark.jsa
 
 demo: setup  ## fold three months of real flights and check every answer with plain Spark
 	$(BIN)/python -m integration.demo --months 3
@@ -41,10 +41,10 @@ demo-year: setup  ## the same with the whole year, and its picture: build/demo.p
 
 test: environments test-python test-spark test-newest  ## all tests: without a JVM, with Spark, a part with the newest Spark
 
-test-python: setup build/readers/.installed build/azurite/.installed  ## the tests without a JVM
+test-python: setup build/.postgresql build/readers/.installed build/azurite/.installed  ## the tests without a JVM
 	$(BIN)/python -m pytest -n 4 $(IN_ORDER) tests
 
-test-spark: setup build/readers/.installed build/azurite/.installed build/dbt/.installed build/spark.jsa  ## the tests with Spark, in three sessions
+test-spark: setup build/.postgresql build/readers/.installed build/azurite/.installed build/dbt/.installed build/spark.jsa  ## the tests with Spark, in three sessions
 	$(BIN)/python -m pytest -n 3 $(IN_ORDER) integration
 
 test-newest: setup build/spark/.installed  ## a part of the tests with the Spark of requirements-spark.lock
@@ -176,6 +176,11 @@ build/spark.jsa: requirements-dev.lock integration/class_archive.py | .venv/.war
 build/.debian: .ci/packages
 	@.ci/packages $(PYTHON)
 	@mkdir -p build && touch $@
+
+# After the others: two of apt-get at once don't work.
+build/.postgresql: .ci/packages | build/.debian
+	@.ci/packages $(PYTHON) tests
+	@touch $@
 
 .venv/.packages: requirements-dev.lock | build/.debian
 	@echo "keyfold: Spark, Arrow, numba and the tools of tests into .venv (1.8 GB, a minute)"
