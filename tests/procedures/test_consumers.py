@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from keyfold.errors import TableError
+from keyfold.errors import SnapshotExpiredError, TableError
 from keyfold.storage.maintenance import consumers
 from keyfold.storage.table import Table
 from tests.concurrency import jobs
@@ -45,6 +45,17 @@ def test_a_new_consumer_begins_at_a_snapshot(tmp_path: Path) -> None:
     found = made(tmp_path)
     called(found, "reset_consumer", consumerId="new", nextSnapshotId=2)
     assert consumers.names(found) == ["new"]
+
+
+def test_a_snapshot_whose_changes_are_gone_is_refused(tmp_path: Path) -> None:
+    found = made(tmp_path)
+    called(found, "expire_snapshots", retain_max=2, retain_min=1)
+    assert found.snapshots.earliest_id() == 3
+    with pytest.raises(SnapshotExpiredError, match="changes are kept from snapshot 4 on"):
+        called(found, "reset_consumer", consumerId="c", nextSnapshotId=3)
+    assert consumers.names(found) == []
+    called(found, "reset_consumer", consumerId="c", nextSnapshotId=4)
+    assert consumers.names(found) == ["c"]
 
 
 def test_a_consumer_is_forgotten(tmp_path: Path) -> None:

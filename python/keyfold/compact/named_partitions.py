@@ -4,10 +4,10 @@ nothing was written to them for a while.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from time import time as now
 from typing import Any
 
 import pyarrow as pa
@@ -33,7 +33,7 @@ def idle(table: Table, takes: Takes | None, seconds: float) -> Takes:
     stored: dict[Values, list[LiveFile]] = {}
     for file in table.live_files(partition_filter=takes):
         stored.setdefault(file.partition, []).append(file)
-    bound = (time.time() - seconds) * 1000
+    bound = (now() - seconds) * 1000
     return SomePartitions({of for of, at in last_written(table, stored).items() if at <= bound})
 
 
@@ -78,11 +78,19 @@ def named(layout: TableLayout, text: str, doing: str) -> list[dict[str, Any]]:
     """The values of partition columns, as manifests have them, of each partition of a text. Raises
     TableError, which names what one is `doing`, if the text does not fit the table.
     """
-    return [
-        dict(_pair(layout, pair, doing) for pair in one.split(","))
-        for one in text.split(";")
-        if one.strip()
-    ]
+    return [_one(layout, one, doing) for one in text.split(";") if one.strip()]
+
+
+def _one(layout: TableLayout, text: str, doing: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in (_pair(layout, pair, doing) for pair in text.split(",")):
+        if name in found:
+            raise TableError(
+                f"{doing}: partition '{text.strip()}' has two values for {name}; expected a "
+                "semicolon between partitions"
+            )
+        found[name] = value
+    return found
 
 
 def _pair(layout: TableLayout, pair: str, doing: str) -> tuple[str, Any]:

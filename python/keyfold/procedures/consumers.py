@@ -4,13 +4,16 @@ arguments.
 
 import re
 
+from keyfold.changelog.views import ROWS
 from keyfold.errors import TableError
 from keyfold.procedures.declare import Procedure, ProcedureCall, ProcedureParameter, Rows
 from keyfold.storage.maintenance import consumers
 from keyfold.storage.metadata.avro_records import is_name
+from keyfold.streams import batches
 from keyfold.streams.offsets import offset_at, position_of
 
 _DONE = {"result": "BOOLEAN"}
+_ROWS = batches.shown({"view": ROWS.name}, ignores_deletes=True)
 
 
 def _reset(call: ProcedureCall, consumerId: str, nextSnapshotId: int | None) -> Rows:
@@ -31,7 +34,9 @@ def _reset(call: ProcedureCall, consumerId: str, nextSnapshotId: int | None) -> 
             f"{doing}: nextSnapshotId is {nextSnapshotId}; expected {earliest}, the earliest "
             f"snapshot, to {newest + 1}, which is the next one to come"
         )
-    consumers.note(table, consumerId, position_of(offset_at(table, nextSnapshotId - 1)))
+    begin = offset_at(table, nextSnapshotId - 1)
+    batches.check_kept(table, begin, _ROWS)
+    consumers.note(table, consumerId, position_of(begin))
     return [{"result": True}]
 
 
@@ -49,8 +54,9 @@ RESET_CONSUMER = Procedure(
     _DONE,
     _reset,
     "Lets a [consumer](streams.md#read-a-table-as-a-stream) go on with the changes of a snapshot, "
-    "from its next start on, or forgets it: expiry then no longer waits for it. The result is "
-    "false if there is none of that name to forget.",
+    "or forgets it: expiry then no longer waits for it. It counts for a query with a new "
+    "checkpoint; stop the one with the old checkpoint, which goes on where it is and notes that. "
+    "The result is false if there is none of that name to forget.",
 )
 
 
