@@ -91,10 +91,16 @@ def with_field_in_key(name: str, columns: Sequence[Mapping[str, Any]]) -> list[M
 
 
 def bucketing(
-    columns: Sequence[str], key: Sequence[str], options: Mapping[str, str]
+    columns: Sequence[str],
+    key: Sequence[str],
+    partitioning: Sequence[str],
+    options: Mapping[str, str],
 ) -> dict[str, str]:
     """The options that place the rows of a flow of SCD type 2: all versions of a key in one
-    bucket, where they are looked up together. Empty for other tables, and if `options` say it.
+    bucket of their partition, where they are looked up together. Empty for other tables, and if
+    `options` say it. Dynamic buckets go by the whole key, and nothing needs versions together.
     """
-    is_flow = METADATA in columns and len(key) > 1 and key[-1] in (_START, _FIELD)
-    return {"bucket-key": ",".join(key[:-1])} if is_flow and "bucket-key" not in options else {}
+    is_flow = METADATA in columns and tuple(key[-1:]) in ((_START,), (_FIELD,))
+    names = [name for name in key[:-1] if name not in partitioning]
+    is_open = "bucket-key" not in options and options["bucket"] != "-1"
+    return {"bucket-key": ",".join(names)} if is_flow and names and is_open else {}

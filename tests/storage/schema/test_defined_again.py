@@ -75,6 +75,31 @@ def test_versions_of_a_key_lie_together(tmp_path: Path) -> None:
     assert plain.options.bucket_key == ("k", "__START_AT")
 
 
+@pytest.mark.parametrize(
+    ("partitioning", "bucket", "bucket_key"),
+    [
+        (("p",), "2", ("k",)),
+        (("k",), "2", ("p",)),
+        (("p", "k"), "2", ("__START_AT",)),
+        (("p", "k", "__START_AT"), "2", None),
+        ((), "-1", ("p", "k", "__START_AT")),
+        (("p",), "-1", ("k", "__START_AT")),
+    ],
+)
+def test_versions_of_a_key_in_partitions_and_dynamic_buckets(
+    tmp_path: Path, partitioning: tuple[str, ...], bucket: str, bucket_key: tuple[str, ...] | None
+) -> None:
+    """Partition columns are no part of the bucket key; dynamic buckets have none."""
+    columns = (column("p"), column("k"), column("__START_AT"), versions("long"))
+    properties = {"primary-key": "p,k,__START_AT", "bucket": bucket}
+    new = NewTable(columns, partitioning, properties=properties)
+    if bucket_key is None:
+        with pytest.raises(KeyfoldError, match="the primary key holds only partition columns"):
+            tables.table(tmp_path, new)
+    else:
+        assert tables.table(tmp_path, new).options.bucket_key == bucket_key
+
+
 @pytest.mark.parametrize("key", [("primary-key", "k , v"), (CDC_KEYS, '["k", "v"]')])
 def test_a_table_that_a_pipeline_defines_again(tmp_path: Path, key: tuple[str, str]) -> None:
     """It names all properties once more, and columns of the key that are NOT NULL only here. A

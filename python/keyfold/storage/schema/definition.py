@@ -64,7 +64,7 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
     key = own.of(_primary_key(name, new, properties))
     partitioning = own.of(new.partitioning)
     options = {"bucket": str(DEFAULT_BUCKETS)} | own.in_options(normalize(properties))
-    options |= auto_cdc.bucketing([column["name"] for column in given], key, options)
+    options |= auto_cdc.bucketing([c["name"] for c in given], key, partitioning, options)
     ids = itertools.count()
     # Paimon's rule: the option decides for every key column, whatever its declaration says (Spark
     # makes the columns of a PRIMARY KEY clause NOT NULL before anyone else sees them).
