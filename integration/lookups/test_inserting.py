@@ -82,7 +82,7 @@ def test_conditions_and_joins_that_spark_removes(spark: SparkSession, words: str
 
 
 def test_views_and_caches(spark: SparkSession, words: str) -> None:
-    """A view inserts at every SELECT; a cached table shows the new rows as after an INSERT."""
+    """A view inserts at every SELECT; a cached table shows it when it is refreshed."""
     spark.sql("CREATE OR REPLACE TEMPORARY VIEW asked AS SELECT * FROM VALUES ('b') AS s(who)")
     spark.sql(
         "CREATE OR REPLACE TEMPORARY VIEW numbered AS "
@@ -90,12 +90,29 @@ def test_views_and_caches(spark: SparkSession, words: str) -> None:
     )
     spark.sql(f"CACHE TABLE {words}")
     (first,) = spark.sql("SELECT id FROM numbered").collect()
-    assert ids(spark, words).keys() == {"a", "b"}
-    assert spark.catalog.isCached(words)
+    assert ids(spark, words).keys() == {"a"}
     assert spark.sql("SELECT id FROM numbered").collect() == [first]
+    spark.sql(f"REFRESH TABLE {words}")
+    assert ids(spark, words).keys() == {"a", "b"}
     spark.sql(f"UNCACHE TABLE {words}")
     spark.sql(f"DELETE FROM {words} WHERE k = 'b'")
     assert spark.sql("SELECT id FROM numbered").collect() > [first]
+
+
+def test_a_join_fills_its_cache(spark: SparkSession, words: str) -> None:
+    """Whether the option is the reader's or the table's."""
+    reader = spark.read.option("lookup.insert-if-not-exists", "true")
+    spark.sql(f"ALTER TABLE {words} SET TBLPROPERTIES ('lookup.insert-if-not-exists' = 'true')")
+    cache = spark._jsparkSession.sharedState().cacheManager()
+    for key, dictionary in (("b", spark.table(words)), ("c", reader.table(words))):
+        asked = spark.createDataFrame([(key,)], "k STRING")
+        joined = asked.join(dictionary.hint("lookup"), "k").select("id").cache()
+        (first,) = joined.collect()
+        assert ids(spark, words)[key] == first.id
+        held = cache.lookupCachedData(joined._jdf).get().cachedRepresentation()
+        assert held.cacheBuilder().isCachedColumnBuffersLoaded()
+        joined.unpersist()
+    spark.sql(f"ALTER TABLE {words} UNSET TBLPROPERTIES ('lookup.insert-if-not-exists')")
 
 
 def test_forms(spark: SparkSession, words: str) -> None:

@@ -31,9 +31,7 @@ object NewKeys {
     val schema = StructType(values.map(value => table.readable(value.name).copy(nullable = value.nullable)))
     val info = LogicalWriteInfoImpl(UUID.randomUUID().toString, schema, CaseInsensitiveStringMap.empty)
     val write = KeyfoldWrite(table, info, WriteMode.Append, hasOrdinal = false, onlyNew = true)
-    val (session, cached) = (rows.session, rows.session.sharedState.cacheManager)
-    val refresh = () => if (!cached.isEmpty) session.catalog.refreshTable(table.name()) // as Spark's own writes do
-    val append = AppendDataExec(ProjectExec(values, once), refresh, write, table.name(), None)
+    val append = AppendDataExec(ProjectExec(values, once), () => (), write, table.name(), None)
     append.metrics: Unit // the scheduler's thread would wait for the one that runs the job to make them
     append.executeCollect(): Unit
   }
