@@ -38,3 +38,7 @@ def test_a_column_that_another_job_has_added_since(tmp_path: Path) -> None:
     for odd in ({"type": "long"}, {"comment": "mine"}, {"nullable": False}):
         with pytest.raises(KeyfoldError, match="column n"):
             ask({**number, **odd})
+    value = {"literal": "5", "type": "integer"}
+    ask({**number, "name": ["d"], "default": "5", "default_value": value})
+    with pytest.raises(KeyfoldError, match="column d"):
+        ask({**number, "name": ["d"]})

@@ -141,8 +141,11 @@ def _is_there(one: _Change) -> bool:
     if any(one.asked.get(more) for more in ("default", "comment", "position")):
         return False
     asked = spark_types.from_spark(one.asked["type"])
+    columns = one.layout.columns if one.is_top else ()
+    given = {c.name for c in columns if (c.default, c.initial) != (None, None)}
     return any(
         field.name.lower() == one.name.lower()
+        and field.name not in given
         and field.type.nullable
         and spark_types.to_spark(field.type) == spark_types.to_spark(asked)
         for field in _siblings(one)
