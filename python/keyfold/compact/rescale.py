@@ -54,7 +54,7 @@ def plan(table: Table, buckets: int, parallelism: int) -> Rescale:
     NotSupportedError if it can't have so many, or is not for this session to read and write.
     """
     table.check_readable()
-    table.check_writable()
+    table.check_writable(rows=True)
     check_option(table.layout, "bucket", str(buckets))
     if table.options.is_dynamic or buckets < 1:
         raise NotSupportedError(

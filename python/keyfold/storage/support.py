@@ -44,15 +44,18 @@ def check_readable(layout: TableLayout) -> None:
     check_cut_readable(layout)
 
 
-def check_writable(layout: TableLayout) -> None:
-    """Raises NotSupportedError, naming the cause, if we can't write the table rightly."""
+def check_writable(layout: TableLayout, *, rows: bool = False) -> None:
+    """Raises NotSupportedError, naming the cause, if we can't write the table rightly; with `rows`
+    also if we can't write or merge its rows, which what only drops files or snapshots need not ask.
+    """
     if not layout.primary_key:
         raise NotSupportedError(
             f"table {layout.name} has no primary key: append-only tables are read here, and "
             "written by the engine that made them"
         )
     _check(layout, NEEDED_TO_WRITE, "written")
-    check_cut_writable(layout)
+    if rows:
+        check_cut_writable(layout)
     missing = [name for name in layout.partition_keys if name not in layout.primary_key]
     if missing:
         raise NotSupportedError(

@@ -175,9 +175,9 @@ class Table:
         self.check_format()
         self._check_files(self.live())
 
-    def check_writable(self) -> None:
-        """Raises NotSupportedError, naming the option, if we can't write the table rightly."""
-        support.check_writable(self.layout)
+    def check_writable(self, *, rows: bool = False) -> None:
+        """Raises NotSupportedError, naming why, if we can't write it, or its `rows`, rightly."""
+        support.check_writable(self.layout, rows=rows)
 
     @property
     def unwritable(self) -> str | None:
@@ -185,7 +185,7 @@ class Table:
         if self.is_past:
             return _of_the_past(self.layout.name, self.snapshot_id)
         try:
-            support.check_writable(self.layout)
+            support.check_writable(self.layout, rows=True)
         except NotSupportedError as error:
             return str(error)
         return None
@@ -194,7 +194,7 @@ class Table:
         """Raises NotSupportedError if the rows of its files can't be written anew, whichever files
         it has; `to_read` checks those that it hands out.
         """
-        support.check_writable(self.layout)
+        support.check_writable(self.layout, rows=True)
         if (snapshot := self._newest()) is None:
             return
         with self.reading(snapshot):

@@ -24,6 +24,7 @@ from keyfold.types.logical import (
     holds,
     with_nullability,
 )
+from keyfold.types.paimon import is_cut
 from keyfold.types.type_table import BINARIES, INTEGERS, MAX_LENGTH, TEXTS, TIMES
 
 Conversion = Callable[[pa.Array], pa.Array]
@@ -65,9 +66,16 @@ def check(stored: DataType, target: DataType) -> None:
 def refused(stored: DataType, target: DataType) -> NotSupportedError:
     """The error for a change that is not here."""
     return NotSupportedError(
-        f"files hold {describe(stored)} where the table has {describe(target)} now, which is not "
+        f"files hold {_shown(stored)} where the table has {_shown(target)} now, which is not "
         "converted here: a full compaction by Paimon stores the new type"
     )
+
+
+def _shown(kind: DataType) -> str:
+    """The type's SQL text; points in time with their digits, which Spark's names don't tell."""
+    if isinstance(kind, Atomic) and kind.name in TIMES:
+        return kind.spelled(kind.facts.paimon)
+    return describe(kind)
 
 
 def convert(array: pa.Array, stored: Atomic, target: Atomic) -> pa.Array:
@@ -109,7 +117,11 @@ def _of_days_and_nanos(array: pa.Array) -> pa.Array:
 
 
 def conversion(stored: Atomic, target: Atomic) -> Conversion:
-    """The conversion between two types; raises NotSupportedError if it does not exist."""
+    """The conversion between two types; raises NotSupportedError if it does not exist, or if the
+    values would lose digits that are not there any more in the new type.
+    """
+    if is_cut(stored) and not is_cut(target):
+        raise refused(stored, target)
     if is_same(stored, target) or keeps_order(stored, target):
         return _cast(target)
     found = _to_text(stored, target) if target.name in TEXTS else _other(stored, target)

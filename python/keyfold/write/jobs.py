@@ -101,7 +101,7 @@ def plan_job(
     Raises TableError if `changes` are a DELETE and the table takes no deletes, or if the statement
     names the auto-increment column.
     """
-    table.check_writable()
+    table.check_writable(rows=True)
     layout = table.layout
     asked = call_options(WRITE, table, options)
     told = asked.get(TARGET_COLUMNS, seen)

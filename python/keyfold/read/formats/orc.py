@@ -77,14 +77,33 @@ def _tables(
 
 
 def _typed(path: str, name: str, column: pa.Array, stored: DataType | None) -> pa.Array:
-    """A column in the Arrow type of its stored type; ORC has times of day as milliseconds."""
+    """A column in the Arrow type of its stored type; ORC has times of day as milliseconds. Points
+    in time stay in nanoseconds, which are cut where all columns are adapted.
+    """
     if stored is None:
         return column
     wanted = to_arrow(stored)
     _check_known(path, name, column.type, wanted)
+    wanted = _in_nanos(column.type, wanted)
     if pa.types.is_time(wanted):
         return column.cast(pa.time32("ms")).cast(wanted)
     return column if column.type == wanted else column.cast(wanted)
+
+
+def _in_nanos(found: pa.DataType, wanted: pa.DataType) -> pa.DataType:
+    """The wanted type, with the timestamps that were found in it."""
+    if pa.types.is_timestamp(wanted) and pa.types.is_timestamp(found):
+        return found
+    places = range(wanted.num_fields)
+    parts = [
+        wanted.field(place).with_type(_in_nanos(found.field(place).type, wanted.field(place).type))
+        for place in places
+    ]
+    if pa.types.is_struct(wanted):
+        return pa.struct(parts)
+    if pa.types.is_map(wanted):
+        return pa.map_(*(parts[0].type.field(place) for place in range(2)))
+    return pa.list_(parts[0]) if pa.types.is_list(wanted) else wanted
 
 
 def _check_known(path: str, name: str, found: pa.DataType, wanted: pa.DataType) -> None:

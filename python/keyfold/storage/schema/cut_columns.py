@@ -4,18 +4,22 @@ They are read where the digits that are lost decide nothing: not which rows are 
 them is newer. Nothing writes their tables: each merge would store the values without the digits.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from keyfold.errors import NotSupportedError
 from keyfold.options.declared import TableOptions
-from keyfold.options.names import FIELD
-from keyfold.storage.schema.column_references import needing
+from keyfold.options.names import FIELD, named_columns
 from keyfold.types.logical import Array, Atomic, DataType, Map, Row, name_of
 from keyfold.types.paimon import is_cut, to_paimon
 from keyfold.types.type_table import MICROS
 from keyfold.wire.layout import Column, TableLayout
 
-_AGE = TableOptions.row_time.name  # counts in seconds
+_DECIDING = {
+    TableOptions.sequence_fields.name,
+    TableOptions.version_column.name,
+    TableOptions.bucket_key.name,
+}
+_GROUP = "sequence-group"
 _FUNCTIONS = ("aggregate-function", "default-aggregate-function")
 
 
@@ -67,7 +71,7 @@ def _decides(layout: TableLayout, column: Column) -> str | None:
         return "keys that differ in the digits behind them would be one"
     if name in layout.partition_keys:
         return "partitions that differ in the digits behind them would be one"
-    by = next((option for option in needing(options, name) if option != _AGE), None)
+    by = next((option for option in options if _orders(options, option, name)), None)
     if by is not None:
         return f"rows are told apart by the digits behind them, as its option {by} says"
     if _has_keys(column.type):
@@ -76,6 +80,17 @@ def _decides(layout: TableLayout, column: Column) -> str | None:
         return None
     folds = next((option for option in options if _folds(option, name)), None)
     return None if folds is None else f"its option {folds} may compare parts of values"
+
+
+def _orders(options: Mapping[str, str], option: str, column: str) -> bool:
+    """Whether the option says that records are told apart by the column: they, or the values of a
+    group, are ordered by it, or buckets are found by it.
+    """
+    in_name, in_value = named_columns(option, options[option], options.get("merge-engine"))
+    if option in _DECIDING:
+        return column in in_value
+    found = FIELD.match(option)
+    return found is not None and found[2] == _GROUP and column in in_name
 
 
 def _folds(option: str, column: str) -> bool:
