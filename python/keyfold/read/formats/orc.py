@@ -5,6 +5,7 @@ the manifest's decide about whole files, and every row of a file that is opened 
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.orc
@@ -32,7 +33,12 @@ def read_orc(
     source = orc.opened(store, path, file.size)
     if source.nrows != file.rows:
         raise damage.data_file(path, f"expected {file.rows} rows, found {source.nrows}")
-    found, number = sources(scan, file.schema_id, wanted.columns), common_number(file)
+    # Columns are decoded whole: fields of structs stand where they are in the whole type.
+    found = [
+        replace(one, stored=one.whole or one.stored, whole=None)
+        for one in sources(scan, file.schema_id, wanted.columns)
+    ]
+    number = common_number(file)
     kinds = [KIND] if wanted.kinds or KIND in source.schema.names else []
     system = [*([SEQUENCE] if wanted.sequence else []), *kinds]
     names = [one.name for one in found if one.stored is not None]
@@ -58,7 +64,7 @@ def _tables(
     """The stripes in pieces of at most the wanted rows and bytes, each column in its stored type.
     Raises CorruptDataError if rows are missing.
     """
-    stored = {one.name: one.whole or one.stored for one in found}
+    stored = {one.name: one.stored for one in found}
     left, stripes = source.nrows, orc.stripes(source, names)
     while True:
         with damage.decoding(path, is_remote=not store.is_local):
