@@ -118,7 +118,7 @@ def test_a_decimal_partition_of_too_many_digits_is_none(tmp_path: Path) -> None:
 def test_what_a_call_leaves_alone_is_said_why(tmp_path: Path) -> None:
     table = partitioned(tmp_path)
     skipped = compaction.plan(table, partitions="p=3")["skipped"]
-    assert skipped == "no partition that holds rows is among those named"
+    assert skipped == "no partition that holds rows is among those asked for"
     assert (
         compaction.plan(table, max_bytes=1)["skipped"] == "no bucket needs merging within 1 bytes"
     )
