@@ -176,7 +176,8 @@ def test_partitions_are_shown_as_they_are_named(
     (step,) = compact(spark, name, f", partitions => '{again}'")
     assert step.status == "committed"
     rows = [*compact(spark, name, ", partitions => 'p=none'")]
-    assert [row.message for row in rows] == ["no partition that holds rows is among those named"]
+    reason = "no partition that holds rows is among those asked for"
+    assert [row.message for row in rows] == [reason]
 
 
 def test_a_bucket_is_cut_into_tasks_and_the_job_says_what_it_is(
