@@ -5,6 +5,7 @@ that keys are assigned to.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Protocol
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from keyfold.write.keys.assigned import AssignedPlaces
 class Places(Protocol):
     """The buckets of the rows of one task."""
 
-    def split(self, batch: pa.RecordBatch) -> Iterator[tuple[BucketKey, pa.RecordBatch]]:
+    def split(self, batch: pa.RecordBatch, /) -> Iterator[tuple[BucketKey, pa.RecordBatch]]:
         """The rows of each bucket, in their order."""
 
     def noted(self, messages: list[CommitMessage]) -> list[CommitMessage]:
@@ -31,11 +32,7 @@ class FixedPlaces:
     """The buckets that the hash of the bucket key says."""
 
     def __init__(self, spec: WriteSpec) -> None:
-        self._layout, self._options = spec.layout, parse(spec.layout)
-
-    def split(self, batch: pa.RecordBatch) -> Iterator[tuple[BucketKey, pa.RecordBatch]]:
-        """The rows of each bucket, in their order."""
-        return split(self._layout, self._options, batch)
+        self.split = partial(split, spec.layout, parse(spec.layout))
 
     def noted(self, messages: list[CommitMessage]) -> list[CommitMessage]:
         """The messages as they are."""
