@@ -243,3 +243,14 @@ def test_notes_are_those_of_paimon(table: Table) -> None:
         path.write_text(damaged)
         with pytest.raises(CorruptDataError, match="remove it: its stream then begins"):
             Query(table).run()
+
+
+def test_first_batch_of_an_empty_table_that_is_written_meanwhile(table: Table) -> None:
+    """Spark plans the first batch of a query even if it is empty."""
+    query = Query(table)
+    start = query.ask(streams.begin_stream)["offset"]
+    end = query.ask(streams.following_offset, start=start)["offset"]
+    insert(table)
+    assert query.ask(streams.plan_stream, start=start, end=end)["tasks"] == []
+    query.at = end
+    assert query.run() == [(1, None)]

@@ -140,7 +140,7 @@ def plan(
     the splits of each task.
     """
     check(table, start)
-    pinned = replace(table, snapshot_id=end.snapshot)
+    pinned = replace(table, snapshot_id=end.snapshot or None)  # 0 is before the first snapshot
     request = ReadRequest(columns, options=options, cores=cores)
     if start.index is not None:
         least = changelog_level(table.options) if rows.is_rows else 0
