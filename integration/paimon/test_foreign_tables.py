@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from integration.paimon.bench import in_order
 from integration.paimon.library import Paimon
 from integration.paimon.sides import Java, Keyfold, Shape
+from integration.planning.plans import plan_of
 from keyfold.errors import NotSupportedError
 from keyfold.testing.tables import Record
 
@@ -177,6 +178,28 @@ def test_dynamic_buckets_in_sql(
     assert spark.sql(f"SELECT count(*) FROM {table} WHERE v = 'b'").first()[0] == 4
     spark.sql(f"INSERT INTO {table} VALUES (1, 'c')")
     assert {r.k: r.v for r in spark.table(table).collect()} == found | {1: "c"}
+
+
+def test_keys_across_partitions_are_joined(
+    spark: SparkSession, warehouse: Path, paimon: Paimon, fresh_name: Callable[[], str]
+) -> None:
+    table = fresh_name()
+    folder = warehouse / "it.db" / table.rpartition(".")[2]
+    kinds = {"k": "INT NOT NULL", "v": "STRING", "p": "STRING NOT NULL"}
+    fields = [{"id": n, "name": c, "type": kind} for n, (c, kind) in enumerate(kinds.items())]
+    paimon.create(
+        folder, {"fields": fields, "partitionKeys": ["p"], "primaryKeys": ["k"], "options": {}}
+    )
+    paimon.write(folder, [["+I", n, f"v{n}", "ab"[n % 2]] for n in range(6)])
+    joined = f"/*+ LOOKUP(t) */ s.k, t.v FROM VALUES (1), (4), (9) AS s(k) LEFT JOIN {table}"
+    rows = spark.sql(f"SELECT {joined} t ON t.k = s.k ORDER BY 1")
+    assert [tuple(row) for row in rows.collect()] == [(1, "v1"), (4, "v4"), (9, None)]
+    plan = plan_of(rows)
+    assert "LookupJoin" not in plan
+    assert "the hint LOOKUP was not followed" in plan
+    inserting = f"{joined} WITH ('lookup.insert-if-not-exists' = 'true')"
+    with pytest.raises(PySparkException, match=r"\.insert-if-not-exists = true: expected the hint"):
+        spark.sql(f"SELECT {inserting} t ON t.k = s.k").collect()
 
 
 def test_files_in_another_place_are_named(

@@ -156,7 +156,7 @@ object KeyfoldScan {
 
   private val Log = LoggerFactory.getLogger(classOf[KeyfoldScan])
   private val NotFollowed = "the hint LOOKUP was not followed: expected an inner, left outer, left semi or left anti " +
-    "join, whose ON gives the columns of the key values of their types"
+    "join, whose ON gives the columns of the key, those of partitions among them, values of their types"
 
   /** The size of a stream, which is not known. */
   private[spark] object Unknown extends Statistics {

@@ -48,8 +48,7 @@ class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
   /** Whether no group is in two buckets of a scan by bucket: then Spark makes the groups without a shuffle. */
   private def areApart(asked: Aggregation): Boolean =
     ByBucket.isAsked(all) && table.description.bucketKeys.size == 1 &&
-      (table.description.partitioning ++ table.description.bucketKeys).forall(
-        asked.groupByExpressions.flatMap(Pushdown.named).contains(_))
+      table.description.placing.forall(asked.groupByExpressions.flatMap(Pushdown.named).contains(_))
 
   /** Spark puts the first rows of all splits in order. */
   override def pushTopN(orders: Array[SortOrder], count: Int): Boolean = {

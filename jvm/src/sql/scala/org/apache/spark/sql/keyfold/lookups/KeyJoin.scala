@@ -28,7 +28,8 @@ object KeyJoin extends PredicateHelper {
         val inserts = side.target.scan.insertsKeys
         val kind = LookupKind.of(join, target).filter(one => one.hasSource && (one.hasTarget || !inserts))
         val by = Seq(described.primaryKey) ++ prefix(described).filterNot(_ => inserts)
-        found(join, side, source, kind, by).filter(_ => described.buckets > 0).map(_.copy(inserts = inserts))
+        found(join, side, source, kind, by).filter(one => described.placing.forall(one.by.contains))
+          .map(_.copy(inserts = inserts))
       }
     }.headOption
 
