@@ -8,15 +8,18 @@ manifests count the length of the first without the 8 bytes around it, of the se
 
 from __future__ import annotations
 
+import base64
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyroaring import BitMap, BitMap64
 
 from keyfold.files import damage
 from keyfold.kernels.buffers import Rows
-from keyfold.kernels.roaring.bitmaps import BitmapError, read32, read64
+from keyfold.kernels.roaring.bitmaps import BitmapError, read32, read64, write32
 from keyfold.resources.cache import Cache
 from keyfold.stores.files import Files
 from keyfold.wire.layout import TableLayout
@@ -59,6 +62,45 @@ def index_path(layout: TableLayout, folder: str, name: str) -> str:
     """The path of an index file that names data files in a folder."""
     beside = layout.options.get(BESIDE_DATA, "false").strip().lower() == "true"
     return f"{folder if beside else f'{layout.location}/index'}/{name}"
+
+
+def encoded(
+    name: str, marks: Mapping[str, Rows], *, is_wide: bool
+) -> tuple[bytes, dict[str, Vector]]:
+    """The bytes of the index file `name` with the positions of data files, by their names, and the
+    vector of each. They are bitmaps of 64 bits if it `is_wide`.
+    """
+    parts, at, places = [VERSION.to_bytes(1, "big")], 1, {}
+    for file, positions in marks.items():
+        content = _content(positions, is_wide=is_wide)
+        length = len(content) + (_AROUND if is_wide else 0)
+        parts += [len(content).to_bytes(4, "big"), content, zlib.crc32(content).to_bytes(4, "big")]
+        places[file] = at, length, len(positions)
+        at += len(content) + _AROUND
+    return b"".join(parts), {file: Vector(name, at, *place) for file, place in places.items()}
+
+
+def _content(positions: Rows, *, is_wide: bool) -> bytes:
+    """The magic number and the bitmap."""
+    if not is_wide:
+        return MAGIC_32 + write32(BitMap(positions.astype(np.uint32)))
+    return MAGIC_64 + _portable64(positions)
+
+
+def _portable64(positions: Rows) -> bytes:
+    bitmap = BitMap64(positions.astype(np.uint64))
+    bitmap.run_optimize()
+    return bytes(bitmap.serialize())
+
+
+def to_text(positions: Rows) -> str:
+    """Positions as text that travels."""
+    return base64.b64encode(_portable64(positions)).decode("ascii")
+
+
+def from_text(text: str) -> Rows:
+    """The positions, ascending, of text that has travelled."""
+    return np.array(read64(base64.b64decode(text)).to_array(), dtype=np.int64)
 
 
 _NONE: Rows = np.empty(0, dtype=np.int64)

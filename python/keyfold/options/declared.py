@@ -214,6 +214,8 @@ class TableOptions:
     vectors_merge_on_read = Option("deletion-vectors.merge-on-read", boolean, "false",
         "Whether scans of a table with deletion vectors merge rows that no compaction has marked "
         "yet, in place of leaving them out.", per_call=True)
+    vectors_are_wide = Option("deletion-vectors.bitmap64", boolean, "false",
+        "Whether deletion vectors are written with positions of 64 bits, in Iceberg's form.")
     split_target_size = Option("source.split.target-size", byte_size, "128 mb",
         "Most bytes of files in one read task; less where cores would idle.", per_call=True)
     split_open_file_cost = Option("source.split.open-file-cost", byte_size, "4 mb",

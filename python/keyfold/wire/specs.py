@@ -102,10 +102,22 @@ class HashFile(Wire):
 
 
 @dataclass(frozen=True)
+class ReplacedRows(Wire):
+    """Rows of a data file that stays, which a compaction has written anew: their positions in the
+    file, as `vectors.to_text` has them.
+    """
+
+    is_list = True
+
+    file: str
+    positions: str
+
+
+@dataclass(frozen=True)
 class CommitMessage(Wire):
     """The files one task wrote into one bucket of one partition, and those of its changelog. A
-    compaction left out `gone` rows for their age. `hashes` begins with those of keys that the task
-    has assigned to the bucket.
+    compaction left out `gone` rows for their age, and deletion vectors are to mark those `replaced`
+    in files that stay. `hashes` begins with those of keys that the task has assigned to the bucket.
     """
 
     partition: Partition
@@ -115,6 +127,7 @@ class CommitMessage(Wire):
     changelog: tuple[FileMeta, ...] = ()
     gone: int = 0
     hashes: HashFile | None = None
+    replaced: tuple[ReplacedRows, ...] = ()
 
 
 def totals(files: Iterable[DataFile]) -> dict[str, int]:
@@ -347,7 +360,11 @@ class Task(Wire):
 
 @dataclass(frozen=True)
 class CompactionStep(Wire):
-    """One commit: sections of a bucket that are merged, and files that only change their level."""
+    """One commit: sections of a bucket that are merged, and files that only change their level.
+
+    `vectors` are the deletion vectors that the files had by then, by name. The files `below`, by
+    name too, stay: the rows that they hold of merged keys are among the merged ones.
+    """
 
     job: str
     partition: Partition
@@ -356,3 +373,5 @@ class CompactionStep(Wire):
     level: int
     merged: tuple[Merged, ...]
     upgraded: tuple[FileAtLevel, ...] = ()
+    vectors: Mapping[str, Vector] = field(default_factory=dict)
+    below: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ The manifests are removed only if the snapshot is known not to exist.
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from keyfold.errors import ConflictError, CorruptDataError, UnknownOutcomeError
 from keyfold.storage.commits.outcomes import OUTCOMES
@@ -28,12 +28,14 @@ from keyfold.stores.files import UnsettledError
 @dataclass(frozen=True)
 class Entries:
     """The manifest entries of a commit: those that change the table, and those of changelog
-    files. `index` are all entries of the index manifest, None if it stays as it is.
+    files. `index` are all entries of the index manifest, None if it stays as it is; the bytes of
+    new files that they name are in `index_files`, by path.
     """
 
     delta: Sequence[Record]
     changelog: Sequence[Record] = ()
     index: Sequence[IndexEntry] | None = None
+    index_files: Mapping[str, bytes] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.delta or self.changelog) or self.index is not None
@@ -63,16 +65,23 @@ def attempt(
     try:
         snapshot = _prepare(table, by, base, entries, written)
     except BaseException:
-        table.manifests.remove(written)
+        _remove(table, entries, written)
         raise
     try:
         is_published = publish(table, snapshot, location, base)
     except OSError:
-        table.manifests.remove(written)
+        _remove(table, entries, written)
         raise
     if not is_published:
-        table.manifests.remove(written)
+        _remove(table, entries, written)
     return int(snapshot.id) if is_published else None
+
+
+def _remove(table: Table, entries: Entries, written: Sequence[str]) -> None:
+    """Remove what no snapshot names: manifests by name, and new index files."""
+    table.manifests.remove(written)
+    for path in entries.index_files:
+        table.files.remove(path)
 
 
 def _prepare(
@@ -137,6 +146,8 @@ def _indexed(
         return None if base is None else base.index_manifest
     if not entries.index:
         return None
+    for path, data in entries.index_files.items():
+        table.files.write(path, data)
     name = f"index-manifest-{uuid.uuid4()}-0"
     written.append(name)
     write_entries(table.manifests, name, entries.index)

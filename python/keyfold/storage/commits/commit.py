@@ -36,6 +36,7 @@ from keyfold.storage.commits.epochs import carried, epochs_of, is_committed, is_
 from keyfold.storage.commits.hash_indexes import indexed
 from keyfold.storage.commits.looked_at import LookedAt
 from keyfold.storage.commits.outcomes import OUTCOMES
+from keyfold.storage.commits.replaced_rows import without_files
 from keyfold.storage.commits.turns import TURNS, tries
 from keyfold.storage.metadata import table_statistics
 from keyfold.storage.metadata.entries import (
@@ -326,12 +327,10 @@ def _plan(
     if change.changes is not None and base is not None:
         takes = change.partitions
         check_unseen(table, change.messages, change.changes, base, change.shares, takes)
-    if change.stored is not None and base is not None and change.messages:
-        seen = has_seen_keys(table, change.stored, base)
-        if not seen:
-            return UnseenKeys(base)
-    late = _late(table, change, base, kept)
-    if late is not None:
+    stored = change.stored if change.messages else None
+    if stored is not None and base is not None and not has_seen_keys(table, stored, base):
+        return UnseenKeys(base)
+    if (late := _late(table, change, base, kept)) is not None:
         return late
     change = replace(change, planned=None if base is None else base.id)
     deleted, ours = _records(table, change, live, 1 if base is None else base.id + 1)
@@ -344,6 +343,7 @@ def _plan(
             return NeedsChangelog(of, base, live, [*kept, *files])
         told = change.changelog.messages
     index = indexed(table, base, change.messages, change.hashes, change.partitions)
+    index = without_files(table, base, index, deleted)
     return change, Entries(deleted + ours, changelog_of(table.schema, table.shapes, told), index)
 
 

@@ -20,6 +20,7 @@ from keyfold.storage.commits.conflicts import (
     is_more,
     totals_of,
 )
+from keyfold.storage.commits.replaced_rows import Replaced, check_vectors
 from keyfold.storage.metadata.entries import (
     LiveFile,
     Place,
@@ -74,6 +75,7 @@ def fitting(
     found = in_partitions(table.manifests, base, {partition for partition, _ in buckets})
     for file in found.in_places(buckets.keys()):
         buckets[file.partition, file.bucket].append(file)
+    before, replaced = dict(buckets), Replaced(table)
     deleted: list[Record] = []
     ours: list[Record] = []
     told: list[Record] = []
@@ -83,6 +85,7 @@ def fitting(
         bucket = buckets[one.place]
         try:
             put, kept = _placed(table, one, bucket, shares)
+            replaced.add(one.place, one.messages, kept)
         except ConflictError as error:
             conflicts[one.step.job] = error
             continue
@@ -90,7 +93,7 @@ def fitting(
         ours += [file.record for file in put]
         told += changelog_of(table.schema, table.shapes, one.messages)
         buckets[one.place] = kept + put
-    return Entries(deleted + ours, told)
+    return replaced.entries(base, Entries(deleted + ours, told), before, buckets)
 
 
 def _placed(
@@ -154,6 +157,7 @@ def check_compaction(table: Table, found: Compaction, bucket: Sequence[LiveFile]
             f"compaction of table {table.layout.name}, bucket {found.step.bucket}: another job has "
             f"replaced data file {gone[0]} meanwhile"
         )
+    check_vectors(table, found.step, [by_name[file] for file in found.taken])
     others = [file for at, file in by_name.items() if at not in found.taken]
     for one in found.step.merged:
         files = [by_name[file] for file in one.files]
