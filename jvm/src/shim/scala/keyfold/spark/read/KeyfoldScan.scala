@@ -22,7 +22,8 @@ import org.slf4j.LoggerFactory
 
 /** Driver side: one scan of one snapshot. Python plans it at the first question Spark has about it,
   * and once: Spark asks for statistics, partitions and text several times a query. It is planned once more where
-  * a join finds conditions while the query runs; statistics and text are those of the first plan.
+  * a join finds conditions while the query runs; statistics and text are those of the first plan. `isOfChange`: the scan of a statement that
+  * changes rows.
   */
 final case class KeyfoldScan(
     table: KeyfoldTable,
@@ -32,7 +33,8 @@ final case class KeyfoldScan(
     limit: Option[Int],
     isTop: Boolean,
     summary: Option[Summary],
-    options: Map[String, String])
+    options: Map[String, String],
+    isOfChange: Boolean = false)
     extends Scan with Batch with SupportsReportStatistics with SupportsReportPartitioning
     with SupportsRuntimeV2Filtering {
 
@@ -108,11 +110,11 @@ final case class KeyfoldScan(
   }
 
   /** Conditions over key columns that Python decides: they leave out partitions, buckets, files and rows. None
-    * where the scan counts its rows up to a limit.
+    * where the scan counts its rows up to a limit, or a statement changes rows: Spark would read the keys once more.
     */
   override def filterAttributes(): Array[NamedReference] = {
     val names = summary.map(_.by.map(_.name)).getOrElse(columns.fieldNames.toSeq)
-    if (limit.isDefined) Array.empty
+    if (limit.isDefined || isOfChange) Array.empty
     else names.filter(table.description.pushdown.columns).map(name => Expressions.column(Names.quote(name))).toArray
   }
 

@@ -2,7 +2,7 @@ package keyfold.spark.write
 
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.Json
-import keyfold.spark.read.{KeyfoldRowLevelScan, KeyfoldScanBuilder}
+import keyfold.spark.read.KeyfoldScanBuilder
 import keyfold.spark.table.{KeyfoldTable, Names}
 import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference}
 import org.apache.spark.sql.connector.read.{Scan, ScanBuilder}
@@ -26,7 +26,7 @@ final class KeyfoldRowLevelOperation(val table: KeyfoldTable, override val comma
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
     new KeyfoldScanBuilder(table, options) {
-      override def build(): Scan = KeyfoldRowLevelScan(built())
+      override def build(): Scan = built().copy(isOfChange = true)
     }
 
   override def newWriteBuilder(info: LogicalWriteInfo): DeltaWriteBuilder = new DeltaWriteBuilder {

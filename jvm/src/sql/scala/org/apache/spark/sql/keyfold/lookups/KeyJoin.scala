@@ -3,7 +3,7 @@ package org.apache.spark.sql.keyfold.lookups
 import scala.util.{Left, Right}
 
 import keyfold.spark.questions.Description
-import keyfold.spark.read.{KeyfoldRowLevelScan, KeyfoldScan}
+import keyfold.spark.read.KeyfoldScan
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project}
@@ -125,8 +125,10 @@ object KeyJoin extends PredicateHelper {
       case Filter(condition, child) => of(child).filter(side => condition.references.subsetOf(side.columns))
           .map(side => side.copy(filters = side.filters ++ decisive(condition, side.target.key)))
       case Project(list, child) => of(child).filter(_.isPlain).map(_.copy(project = list))
-      case relation: DataSourceV2ScanRelation => scan(relation).filter(one => one.limit.isEmpty && one.summary.isEmpty)
-          .map(found => Side(LookupTarget(found, relation.output), relation.output, Nil))
+      case relation: DataSourceV2ScanRelation => Some(relation.scan).collect {
+          case scan: KeyfoldScan if scan.limit.isEmpty && scan.summary.isEmpty =>
+            Side(LookupTarget(scan, relation.output), relation.output, Nil)
+        }
       case _ => None
     }
 
@@ -137,11 +139,5 @@ object KeyJoin extends PredicateHelper {
         case _: DynamicPruning | _: BloomFilterMightContain => false // what Spark has found of the other side
         case _ => true
       }
-
-    private def scan(relation: DataSourceV2ScanRelation): Option[KeyfoldScan] = relation.scan match {
-      case ours: KeyfoldScan => Some(ours)
-      case ours: KeyfoldRowLevelScan => Some(ours.scan)
-      case _ => None
-    }
   }
 }
