@@ -1,7 +1,6 @@
 """What the JVM does, in Python: start a fork server, connect, send frames and Arrow streams."""
 
 import json
-import shutil
 import socket
 import subprocess
 import sys
@@ -90,14 +89,13 @@ class Worker(Channel):
 @contextmanager
 def server(within: str | None = None, **changes: Any) -> Iterator[Server]:
     """A fork server that has said ready, or an error; ended and waited for afterwards. Its folder
-    is a new one within another, or below the system's for temporary files.
+    is a new one within another, or in the system's for temporary files.
     """
-    directory = Path(tempfile.mkdtemp(prefix="kf-test-", dir=within))
     hello = {
         "protocol": PROTOCOL,
         "version": package_version(),
         "token": TOKEN,
-        "directory": str(directory),
+        "temporary": within or tempfile.gettempdir(),
     }
     process = subprocess.Popen(
         [sys.executable, "-m", "keyfold.bridge"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -107,7 +105,8 @@ def server(within: str | None = None, **changes: Any) -> Iterator[Server]:
     try:
         process.stdin.write(json.dumps(hello | changes).encode() + b"\n")
         process.stdin.flush()
-        started = Server(process, directory, json.loads(process.stdout.readline() or b"null"))
+        answer = json.loads(process.stdout.readline() or b"{}")
+        started = Server(process, Path(answer.get("directory", "")), answer)
         try:
             yield started
         finally:
@@ -116,7 +115,6 @@ def server(within: str | None = None, **changes: Any) -> Iterator[Server]:
         process.stdin.close()
         process.stdout.close()
         process.wait(PATIENCE)
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def eventually(true: Callable[[], bool]) -> bool:

@@ -297,10 +297,10 @@ def test_another_protocol_is_refused() -> None:
         assert "protocol 99" in started.answer["error"]["message"]
 
 
-def test_a_directory_that_is_not_there_is_an_error() -> None:
-    missing = Path(tempfile.gettempdir()) / "keyfold-was-never-made"
-    with server(directory=str(missing)) as started:
-        assert str(missing) in started.answer["error"]["message"]
+def test_what_it_says_after_it_is_ready_is_in_its_directory(running: Server) -> None:
+    for descriptor in (1, 2):
+        file = Path(f"/proc/{running.process.pid}/fd/{descriptor}").readlink()
+        assert file == running.directory / "server.err"
 
 
 def test_a_person_who_starts_it_is_told() -> None:

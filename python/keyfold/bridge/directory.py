@@ -1,18 +1,25 @@
 """The private directory of one fork server: socket, lock, a log and a scratch folder per worker.
 
-The JVM makes it, the server removes it. A killed server can't: the next one that starts beside it
-removes directories whose lock is no longer held.
+It is in a folder where no other user can put another in its place, as whoever answers at the socket
+is believed. The server makes and removes it. A killed server can't: the next one that starts beside
+it removes directories whose lock is no longer held.
 """
 
 import fcntl
 import os
+import secrets
 import shutil
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from keyfold.errors import EnvironmentMismatchError
+from keyfold.resources.private_folders import may_others_change
+
 LOCK = "keyfold.lock"
 KEPT_LOGS = 20
+PLACES = ("/tmp", "/var/tmp", "/dev/shm")
+LONGEST = 80  # of its path: a socket's name has room for few more
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,13 @@ class PrivateDirectory:
     def socket(self) -> Path:
         """The socket that the JVM connects to."""
         return self.path / "fork.sock"
+
+    def take_errors(self) -> None:
+        """Put stdout and stderr of this process into a file, where the JVM finds why it ended."""
+        errors = os.open(self.path / "server.err", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+        os.dup2(errors, 1)
+        os.dup2(errors, 2)
+        os.close(errors)
 
     def log(self, pid: int) -> Path:
         """The file with the stderr of worker `pid` and, at its end, how it ended."""
@@ -53,8 +67,39 @@ class PrivateDirectory:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
+def create(temporary: str) -> Path:
+    """A new directory in the first of the JVM's folder for temporary files and the usual ones where
+    no other user can replace it. Raises EnvironmentMismatchError if there is none.
+    """
+    refusals = []
+    for place in dict.fromkeys((temporary, *PLACES)):
+        try:
+            made = Path(place).resolve(strict=True) / f"keyfold-{secrets.token_hex(6)}"
+            refusal = unfit(made)
+            if refusal is None:
+                made.mkdir(mode=0o700)
+                return made
+        except OSError as e:
+            refusal = f"{place}: {e.strerror}"
+        refusals.append(refusal)
+    raise EnvironmentMismatchError(
+        "keyfold needs a folder for the socket of its Python processes that no other user can "
+        f"replace: {'; '.join(refusals)}. Take the right to write from others, or set the sticky "
+        "bit (chmod +t), or name another folder with -Djava.io.tmpdir "
+        "(spark.driver.extraJavaOptions, spark.executor.extraJavaOptions)."
+    )
+
+
+def unfit(path: Path) -> str | None:
+    """The reason why a directory can't be there; None if it can."""
+    if len(os.fsencode(path)) >= LONGEST:
+        return f"the path of {path.parent} is too long"
+    found = map(may_others_change, reversed(path.parents))  # downwards: those above can't change
+    return next((refusal for refusal in found if refusal), None)
+
+
 def claim(path: Path) -> PrivateDirectory:
-    """Lock the directory that the JVM made; remove those beside it whose server is dead."""
+    """Lock a new directory; remove those beside it whose server is dead."""
     path.chmod(0o700)
     lock = os.open(path / f"{LOCK}.new", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,10 +1,11 @@
 """How the JVM meets a new fork server, and how each of its connections says who it is.
 
 They meet with one line of JSON each way, over stdin and stdout. The JVM sends its protocol,
-version, token and private directory. The server answers `ready`, or an error if jar and package
-don't fit together. After that line stdout has no meaning. The first frame of a connection is
-{"token": …, "role": "worker" | "client" | "driver", "memory": bytes | null}, collected without
-blocking the server's loop. Exactly the frame is read: the bytes after it are for the worker.
+version, token and folder for temporary files. The server answers `ready` and its private directory,
+or an error if jar and package don't fit together. After that line stdout has no meaning. The first
+frame of a connection is {"token": …, "role": "worker" | "client" | "driver", "memory": bytes |
+null}, collected without blocking the server's loop. Exactly the frame is read: the bytes after it
+are for the worker.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ from keyfold.wire.version import PROTOCOL, package_version
 
 @dataclass(frozen=True)
 class Hello:
-    """The JVM's first line; `files` is the folder in which Spark puts the files it ships."""
+    """The JVM's first line; `temporary` is its folder for temporary files, `files` the one in which
+    Spark puts those it ships.
+    """
 
     protocol: int
     version: str
     token: str
-    directory: Path
+    temporary: str
     files: Path | None = None
 
 
@@ -40,9 +43,9 @@ def receive(line: str) -> Hello:
     """Parse the JVM's line; raises EnvironmentMismatchError if it is not one."""
     try:
         said: Mapping[str, Any] = json.loads(line)
-        directory, files = Path(said["directory"]), said.get("files")
-        shipped = None if files is None else Path(files)
-        return Hello(said["protocol"], said["version"], said["token"], directory, shipped)
+        protocol, version, token = said["protocol"], said["version"], said["token"]
+        temporary, files = str(said.get("temporary", "/tmp")), said.get("files")
+        return Hello(protocol, version, token, temporary, None if files is None else Path(files))
     except (ValueError, KeyError, TypeError) as e:
         raise EnvironmentMismatchError(
             "python -m keyfold.bridge is started by keyfold's jar, which writes one line of JSON "
@@ -64,8 +67,8 @@ def check(hello: Hello) -> None:
     )
 
 
-def ready() -> dict[str, Any]:
-    """The answer of a server that listens and is warm."""
+def ready(directory: Path) -> dict[str, Any]:
+    """The answer of a server that listens and is warm: what it is, and where its socket is."""
     return {
         "ready": True,
         "protocol": PROTOCOL,
@@ -73,6 +76,7 @@ def ready() -> dict[str, Any]:
         "python": platform.python_version(),
         "executable": sys.executable,
         "pid": os.getpid(),
+        "directory": str(directory),
     }
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TextIO
 
 from keyfold.bridge import frames, handshake, memory
-from keyfold.bridge.directory import PrivateDirectory, claim
+from keyfold.bridge.directory import PrivateDirectory, claim, create
 from keyfold.bridge.handshake import Hello
 from keyfold.bridge.server import ForkServer
 from keyfold.errors import EnvironmentMismatchError
@@ -37,7 +37,7 @@ def main() -> int:
     try:
         hello = handshake.receive(sys.stdin.readline())
         handshake.check(hello)
-        directory = claim(hello.directory)
+        directory = claim(create(hello.temporary))
     except Exception as e:
         handshake.say(frames.failure(e, "starting the fork server"), out)
         return 1
@@ -61,7 +61,8 @@ def serve(hello: Hello, directory: PrivateDirectory, out: TextIO) -> int:
         except Exception as e:
             handshake.say(frames.failure(e, "warming up the fork server"), out)
             return 1
-        handshake.say(handshake.ready(), out)
+        directory.take_errors()
+        handshake.say(handshake.ready(directory.path), out)
         out.close()
         server.run()
     finally:

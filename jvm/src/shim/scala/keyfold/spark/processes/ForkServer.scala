@@ -49,7 +49,7 @@ final class ForkServer(process: Process, directory: Path, token: String) {
 }
 
 object ForkServer {
-  val ErrorFile = "server.err"
+  private val ErrorFile = "server.err"
   private val PollMillis = 100L
   private var running: Option[CompletableFuture[ForkServer]] = None
 

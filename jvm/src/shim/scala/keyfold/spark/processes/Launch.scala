@@ -2,7 +2,7 @@ package keyfold.spark.processes
 
 import java.io.{BufferedReader, File, IOException, InputStreamReader}
 import java.nio.charset.StandardCharsets.UTF_8
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 import java.security.SecureRandom
 import java.time.ZoneId
 import java.util.{HexFormat, Properties}
@@ -18,6 +18,9 @@ import org.slf4j.LoggerFactory
 object Launch {
   private val Protocol = 1
   private val NoticeSeconds = 10L
+  /** Python's one line, perhaps behind the end of another. */
+  private val Answer = """\{"(?:ready|error)".*""".r
+  private val MostErrors = 4000
   private val log = LoggerFactory.getLogger(classOf[ForkServer])
 
   val version: String = {
@@ -28,22 +31,21 @@ object Launch {
   }
 
   def start(python: Interpreter): ForkServer = {
-    val directory = PrivateFolder.create(s"keyfold-${random(6)}")
     val token = random(16)
     val seconds = Settings.startSeconds
-    val process = spawn(python, directory)
+    val process = spawn(python)
     try {
       val hello = Json.obj("protocol" -> Protocol, "version" -> version, "token" -> token,
-        "directory" -> directory.toString, "driver" -> Settings.isDriver, "files" -> shippedFiles)
-      val ready = readyLine(process, Json.text(hello), seconds)
-      val answer = ready.getOrElse(throw notStarted(python, directory, process, seconds))
+        "temporary" -> sys.props("java.io.tmpdir"), "driver" -> Settings.isDriver, "files" -> shippedFiles)
+      val before = new StringBuffer
+      val ready = readyLine(process, Json.text(hello), seconds, before)
+      val answer = ready.getOrElse(throw notStarted(python, before, process, seconds))
       if (answer.has("error")) throw KeyfoldException.fromAnswer(answer.get("error"))
       check(answer, python)
-      new ForkServer(process, directory, token)
+      new ForkServer(process, Path.of(answer.path("directory").asText), token)
     } catch {
       case failure: Throwable =>
         process.destroyForcibly(): Unit
-        remove(directory)
         throw failure
     }
   }
@@ -55,9 +57,8 @@ object Launch {
   /** Neither a `types.py` in the working directory nor a full /tmp is Python's business here: it looks for
     * modules where packages are installed only, and spills into the folder that Spark itself spills into.
     */
-  private def spawn(python: Interpreter, directory: Path): Process = {
-    val builder = new ProcessBuilder(python.command, "-m", "keyfold.bridge")
-      .redirectError(directory.resolve(ForkServer.ErrorFile).toFile)
+  private def spawn(python: Interpreter): Process = {
+    val builder = new ProcessBuilder(python.command, "-m", "keyfold.bridge").redirectErrorStream(true)
     builder.environment.put("PYTHONSAFEPATH", "1"): Unit
     // Huge pages for malloc: see bridge/memory.py. A user's own settings of glibc stay.
     builder.environment.putIfAbsent("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"): Unit
@@ -67,20 +68,24 @@ object Launch {
     LocalFolder.current.foreach(builder.environment.put("SPARK_LOCAL_DIRS", _))
     try builder.start()
     catch {
-      case failure: IOException =>
-        remove(directory)
-        throw new KeyfoldException("EnvironmentMismatchError", s"keyfold cannot run Python: $python "
-          + "does not start. Set spark.keyfold.python (on the driver spark.keyfold.driver.python) to a "
+      case failure: IOException => throw new KeyfoldException("EnvironmentMismatchError", "keyfold cannot run Python: "
+          + s"$python does not start. Set spark.keyfold.python (on the driver spark.keyfold.driver.python) to a "
           + s"Python that has keyfold $version installed.", failure)
     }
   }
 
-  /** The one line the server prints when it is warm; None if it ended, or took too long. */
-  private def readyLine(process: Process, hello: String, seconds: Long): Option[JsonNode] = {
+  /** The one line the server prints when it is warm; None if it ended, or took too long. Errors are what it says
+    * `before`: from then on they go to its own folder.
+    */
+  private def readyLine(process: Process, hello: String, seconds: Long, before: StringBuffer): Option[JsonNode] = {
     val line = new CompletableFuture[String]()
     Threads.begin("keyfold-ready") {
       val text = new BufferedReader(new InputStreamReader(process.getInputStream, UTF_8))
-      try line.complete(text.readLine()): Unit
+      def next(): String = Option(text.readLine()).map(said => Answer.findFirstIn(said).getOrElse {
+        before.append(said).append('\n')
+        ""
+      }).orNull
+      try line.complete(Iterator.continually(next()).find(said => said == null || said.nonEmpty).get): Unit
       catch { case _: IOException => line.complete(null): Unit }
     }
     try {
@@ -114,9 +119,9 @@ object Launch {
   }
 
   private def notStarted(
-      python: Interpreter, directory: Path, process: Process, seconds: Long): KeyfoldException = {
+      python: Interpreter, before: StringBuffer, process: Process, seconds: Long): KeyfoldException = {
     val ended = process.waitFor(1, TimeUnit.SECONDS)
-    val errors = Errors.tail(directory.resolve(ForkServer.ErrorFile))
+    val errors = before.toString.takeRight(MostErrors).strip
     val message =
       if (!ended) s"Python $python took more than $seconds s to start keyfold.bridge. The first start on a " +
         "machine compiles kernels: run python -m keyfold warmup there first, start again (what is compiled " +
@@ -127,11 +132,6 @@ object Launch {
       else s"Python $python cannot run keyfold.bridge: " +
         errors.linesIterator.toSeq.lastOption.getOrElse(s"${Errors.exit(process)}; it wrote no error")
     new KeyfoldException("EnvironmentMismatchError", s"$message\n$errors".stripTrailing)
-  }
-
-  private def remove(directory: Path): Unit = {
-    Option(directory.toFile.listFiles).toSeq.flatten.foreach((file: File) => file.delete(): Unit)
-    Files.deleteIfExists(directory): Unit
   }
 
   private def random(bytes: Int): String = {
