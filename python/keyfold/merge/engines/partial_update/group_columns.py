@@ -39,6 +39,7 @@ from keyfold.merge.engines.partial_update.group_events import (
 )
 from keyfold.merge.engines.partial_update.reversal import arranged, materialized
 from keyfold.merge.kinds import Kinds, is_retract
+from keyfold.merge.marks.mark_columns import Marks
 from keyfold.merge.marks.ops import column_ops
 from keyfold.merge.results import folded_column
 from keyfold.merge.sequence_groups import SequenceGroup
@@ -61,6 +62,21 @@ class SequenceGroupStep:
         has_retracts = step.kinds is not None and bool(is_retract(step.kinds).any())
         self._is_decided = has_retracts or step.marks is not None
         self._words, self._present, self._bounds = self._sequences()
+        if step.marks is not None:
+            self._step = replace(step, marks=self._without_left_values(step.marks))
+
+    def _without_left_values(self, marks: Marks) -> Marks:
+        """The marks. A row that overwrites the sequence fields of a group by NULL leaves it values
+        only until the next record: a stored row without a sequence takes no part in its group.
+        """
+        is_last = np.zeros(len(marks), dtype=np.bool_)
+        is_last[self._step.last] = True
+        for group, present in zip(self._groups, self._present, strict=False):
+            flags = (present == RESTARTS) & ~is_last
+            if flags.any():
+                for name in group.columns:
+                    marks = marks.without(name, flags)
+        return marks
 
     def _sequences(self) -> tuple[Words, Masks, Rows]:
         """The words of all groups' fields; the flags of each row in each group (it has a sequence,
