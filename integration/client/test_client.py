@@ -16,6 +16,7 @@ from integration import TOP
 from integration.client.jvm import COUNTS, Program, refused, rows_of
 from integration.faults import processes
 from integration.faults.harness import children_of
+from integration.sessions import conf
 from keyfold import Catalog, functions
 from tests.bridge.client import eventually
 
@@ -28,7 +29,8 @@ def test_a_definition_is_that_of_sql(program: Program, catalog: Catalog, name: s
     builder.column(odd, "INT DEFAULT 7").primaryKey(program.texts("day", "id"))
     builder.partitionedBy(program.texts("day")).comment(f"it's \\ {odd}").option("bucket", 2)
     session = program.spark._jsparkSession
-    table = builder.create(session, name)
+    with conf(program.spark, **{"spark.sql.parser.escapedStringLiterals": True}):
+        table = builder.create(session, name)
     assert list(table.primaryKey()) == ["day", "id"]
     found = catalog.table(name.removeprefix("keyfold."))
     assert found.columns == {
@@ -156,6 +158,34 @@ def test_look_ups_are_of_the_newest_snapshot(program: Program, catalog: Catalog,
     wide.close()
     lookuper.close()
     refused(lambda: lookuper.lookup(program.value({"a": "x", "b": 2})), "is closed")
+
+
+def test_calls_of_a_writer_end_with_its_flush(program: Program, name: str) -> None:
+    table = program.create(name, COUNTS, "id")
+    writer = table.newUpsert().createWriter()
+    first = writer.upsert(program.value({"id": 1, "n": 1}))
+    second = writer.delete(program.value({"id": 2}))
+    assert [first.isDone(), second.isDone()] == [False, False]
+    snapshot = writer.flush()
+    assert first.get().equals(snapshot)
+    assert second.get().equals(snapshot)
+    third = writer.upsert(program.value({"id": 3, "n": 1}))
+    assert not third.isDone()
+    refused(lambda: writer.upsert(program.value({"id": "x", "n": 1})), "column id: expected BIGINT")
+    refused(lambda: third.get(), "column id: expected BIGINT")
+    writer.close()
+
+
+def test_keys_that_are_looked_up_later_are_looked_up_together(program: Program, name: str) -> None:
+    table = program.create(name, COUNTS, "id")
+    program.write(table, [{"id": n, "n": -n} for n in range(200)])
+    lookuper = table.newLookup().columns(program.texts("n")).createLookuper()
+    answers = [lookuper.lookupAsync(program.value({"id": n})) for n in range(210)]
+    found = [answer.get() for answer in answers]
+    assert [row and row.getLong(0) for row in found] == [-n for n in range(200)] + [None] * 10
+    refused(lambda: lookuper.lookupAsync(program.value({"id": "x"})), "column id: expected BIGINT")
+    lookuper.close()
+    refused(lambda: lookuper.lookupAsync(program.value({"id": 1})).get(), "is closed")
 
 
 def test_a_row_whose_key_is_null_is_found(program: Program, name: str) -> None:

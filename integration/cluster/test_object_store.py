@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from integration import TOP
+from integration.client.jvm import Program
 from integration.cluster import object_store_session
 from integration.faults.processes import DEADLINE
 from tests.stores import azurite, kinds
@@ -82,6 +83,24 @@ def test_the_login_of_a_catalog_goes_before_the_sessions(
         assert spark.sql("SHOW NAMESPACES IN by_signature").collect()
     finally:
         spark.conf.unset(f"spark.hadoop.{key}")
+
+
+@pytest.mark.parametrize("options", ["s3"], indirect=True)
+def test_programs_of_the_jvm(spark: SparkSession, store: str) -> None:
+    program = Program(spark)
+    table = program.create(f"{store}.by_program", {"id": "INT", "n": "INT/sum"}, "id")
+    for _ in range(2):
+        program.write(table, [{"id": n, "n": n} for n in range(9)])
+    lookuper = table.newLookup().createLookuper()
+    later = lookuper.lookupAsync(program.value({"id": 4}))
+    assert [lookuper.lookup(program.value({"id": 3})).getInt(1), later.get().getInt(1)] == [6, 8]
+    writer = table.newUpsert().createWriter()
+    writer.delete(program.value({"id": 3}))
+    writer.close()
+    assert lookuper.lookup(program.value({"id": 3})) is None
+    lookuper.close()
+    assert spark.table(f"{store}.by_program").count() == 8
+    spark.sql(f"DROP TABLE {store}.by_program")
 
 
 def rows(found: DataFrame) -> list[tuple[object, ...]]:

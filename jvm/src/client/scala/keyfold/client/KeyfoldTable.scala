@@ -6,7 +6,7 @@ import scala.annotation.varargs
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
-import keyfold.spark.{KeyfoldException, Kinds}
+import keyfold.spark.{KeyfoldException, Kinds, Worker}
 import keyfold.spark.processes.{Lease, WorkerPool}
 import keyfold.spark.table.{KeyfoldTable => Loaded}
 import org.apache.spark.sql.{SparkSession, classic}
@@ -54,11 +54,6 @@ final class KeyfoldTable private (table: Loaded) {
 object KeyfoldTable {
   private[client] val processes = new WorkerPool("client")
 
-  /** Rows to a process, which is given up if there is no memory for them. */
-  private[client] def stream(lease: Lease, schema: StructType): ArrowBatchWriter =
-    try new ArrowBatchWriter(schema, lease.worker.out)
-    catch { case failure: Throwable => lease.drop(); throw failure }
-
   def builder(): TableBuilder = new TableBuilder()
 
   /** The table of that name in SQL. Throws a KeyfoldException of the kind NoSuchTableError if there is none, TableError
@@ -76,6 +71,20 @@ object KeyfoldTable {
   }
 
   private def refused(name: String, why: String) = new KeyfoldException(Kinds.Table, s"opening table $name: $why")
+}
+
+/** A process that one caller has, and the stream of rows to it; it is given up if there is no memory for them. */
+private[client] class Process(schema: StructType) {
+  private val lease = KeyfoldTable.processes.take()
+  protected val worker: Worker = lease.worker
+  protected val rows: ArrowBatchWriter =
+    try new ArrowBatchWriter(schema, worker.out)
+    catch { case failure: Throwable => lease.drop(); throw failure }
+
+  def end(how: Lease => Unit): Unit = {
+    rows.close()
+    how(lease)
+  }
 }
 
 /** The choice of columns, and of how rows fold, before a writer is made. */

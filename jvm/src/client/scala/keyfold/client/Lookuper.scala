@@ -1,13 +1,14 @@
 package keyfold.client
 
 import java.util.{List => JavaList, Map => JavaMap}
+import java.util.concurrent.CompletableFuture
 
 import scala.collection.mutable.ArrayBuffer
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{KeyfoldException, Kinds}
-import keyfold.spark.processes.Lease
+import keyfold.spark.processes.Threads
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.keyfold.arrow.{ArrowBatchReader, ArrowBatchWriter}
@@ -30,6 +31,7 @@ final class Lookuper private[client] (table: KeyfoldTable, wanted: StructType, r
   private var open: Option[Open] = None
   private var made: Option[(StructType, InternalRow => Row)] = None
   private var isClosed = false
+  private val later = ArrayBuffer.empty[(InternalRow, CompletableFuture[Row])]
 
   /** The row of a key, by the names of its columns; null if there is none. */
   def lookup(key: JavaMap[String, _]): Row = rowsOf(Seq(key)).head
@@ -43,6 +45,12 @@ final class Lookuper private[client] (table: KeyfoldTable, wanted: StructType, r
   def lookup(keys: JavaList[_]): JavaList[Row] =
     rowsOf(Option(keys).getOrElse(throw refused("expected a List of keys, found null")).asScala.toSeq).asJava
 
+  /** The row of a key, later: keys that come while others are looked up are looked up together. */
+  def lookupAsync(key: JavaMap[String, _]): CompletableFuture[Row] = asked(keyOf(key))
+
+  /** The row of a key, later, as of a `lookup` of this Row. */
+  def lookupAsync(key: Row): CompletableFuture[Row] = asked(keyOf(key))
+
   /** All rows whose key begins with these values, in no order. */
   def prefixLookup(prefix: JavaMap[String, _]): JavaList[Row] = {
     val named = Option(prefix).getOrElse(throw refused("expected a Map of the first columns, found null")).keySet
@@ -54,8 +62,24 @@ final class Lookuper private[client] (table: KeyfoldTable, wanted: StructType, r
   /** Gives its process back. */
   override def close(): Unit = synchronized {
     isClosed = true
-    open.foreach(_.giveBack())
+    open.foreach(_.end(_.giveBack()))
     open = None
+  }
+
+  private def asked(key: InternalRow): CompletableFuture[Row] = later.synchronized {
+    if (later.isEmpty) Threads.begin("keyfold-lookup")(answerAll())
+    later += key -> new CompletableFuture[Row]
+    later.last._2
+  }
+
+  /** Looks up all keys that have come until it is the turn of the first of them. */
+  private def answerAll(): Unit = {
+    val (answers, rows) = synchronized {
+      val (keys, answers) = later.synchronized(try later.toSeq.unzip finally later.clear())
+      answers -> (try Right(ask(byKey, keySchema, keys)) catch { case failure: Throwable => Left(failure) })
+    }
+    rows.fold(failure => answers.foreach(_.completeExceptionally(failure)),
+      found => answers.zip(found).foreach { case (answer, row) => answer.complete(row) })
   }
 
   private def rowsOf(keys: Seq[Any]): Seq[Row] = if (keys.isEmpty) Nil else ask(byKey, keySchema, keys.map(keyOf))
@@ -68,35 +92,32 @@ final class Lookuper private[client] (table: KeyfoldTable, wanted: StructType, r
   }
 
   private def exchange(question: JsonNode, schema: StructType, keys: Seq[InternalRow]): Seq[Row] = {
-    val process = open.getOrElse(new Open(KeyfoldTable.processes.take()))
+    val process = open.getOrElse(new Open)
     open = Some(process)
     try {
       process.send(question, schema, keys)
-      process.rows()
+      process.answer()
     } catch {
       case reported: KeyfoldException if !KeyfoldException.isDeath(reported) => throw reported
       case failure: Throwable =>
         open = None
-        process.drop()
+        process.end(_.drop())
         throw failure
     }
   }
 
-  private final class Open(lease: Lease) {
-    private val worker = lease.worker
-    private val keys = KeyfoldTable.stream(lease, keySchema)
-
-    def send(question: JsonNode, schema: StructType, rows: Seq[InternalRow]): Unit = {
+  private final class Open extends Process(keySchema) {
+    def send(question: JsonNode, schema: StructType, keys: Seq[InternalRow]): Unit = {
       worker.send(question)
-      val stream = if (schema eq keySchema) keys else new ArrowBatchWriter(schema, worker.out)
+      val stream = if (schema eq keySchema) rows else new ArrowBatchWriter(schema, worker.out)
       try {
-        rows.foreach(row => if (stream.write(row)) worker.heard(stream.flush()))
+        keys.foreach(key => if (stream.write(key)) worker.heard(stream.flush()))
         worker.heard(stream.finish())
-      } finally if (stream ne keys) stream.close()
+      } finally if (stream ne rows) stream.close()
     }
 
     /** Rows of the answer, null where its last column says that a key has none. */
-    def rows(): Seq[Row] = {
+    def answer(): Seq[Row] = {
       worker.answer(): Unit
       val (found, stream) = (ArrayBuffer.empty[Row], new ArrowBatchReader(worker.in))
       try while (worker.alive(stream.next())) {
@@ -110,26 +131,13 @@ final class Lookuper private[client] (table: KeyfoldTable, wanted: StructType, r
       worker.answer(): Unit
       found.toSeq
     }
-
-    def giveBack(): Unit = {
-      keys.close()
-      lease.giveBack()
-    }
-
-    def drop(): Unit = {
-      keys.close()
-      lease.drop()
-    }
   }
 
   /** By the types that columns have now: they may have become wider since the table was opened. */
   private def converter(batch: ColumnarBatch): InternalRow => Row = {
     val schema = StructType(names.indices.map(i => StructField(names(i), batch.column(i).dataType)))
-    made.filter(_._1 == schema).getOrElse {
-      val fresh = schema -> Values.external(schema)
-      made = Some(fresh)
-      fresh
-    }._2
+    if (!made.exists(_._1 == schema)) made = Some(schema -> Values.external(schema))
+    made.get._2
   }
 
   private def refused(why: String) = new KeyfoldException(Kinds.Table, s"looking up in table $table: $why")

@@ -6,8 +6,6 @@ import scala.collection.mutable
 import keyfold.spark.table.Names.quote
 import keyfold.spark.{KeyfoldException, Kinds}
 import org.apache.spark.sql.{AnalysisException, SparkSession, classic}
-import org.apache.spark.sql.catalyst.analysis.{NoSuchNamespaceException, NoSuchTableException,
-  TableAlreadyExistsException}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.keyfold.Refusal
 
@@ -49,13 +47,13 @@ final class TableBuilder private[client] () {
     * kind TableExistsError if the name is taken, TableError or NotSupportedError if there can't be such a table.
     */
   def create(session: SparkSession, name: String): KeyfoldTable = {
-    TableBuilder.unchecked(session)(session.sql(statement(session, name)): Unit)
+    TableBuilder.unchecked(session)(session.sql(statement(name)): Unit)
     KeyfoldTable.open(session, name)
   }
 
-  private def statement(session: SparkSession, name: String): String = {
+  private def statement(name: String): String = {
     def listed(names: Seq[String]): String = names.map(quote).mkString("(", ", ", ")")
-    def literal(text: String): String = TableBuilder.literal(session, text)
+    def literal(text: String): String = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
     val engine = if (folds && !options.contains(Engine)) Seq(Engine -> "aggregation") else Nil
     val properties = (options ++ engine).map { case (own, value) => s"${literal(own)} = ${literal(value)}" }
     val constraint = if (key.isEmpty) Nil else Seq(s"PRIMARY KEY ${listed(key)} NOT ENFORCED")
@@ -73,24 +71,17 @@ final class TableBuilder private[client] () {
 }
 
 private[client] object TableBuilder {
-  private val Escaped = Map('\\' -> "\\\\", '\'' -> "\\'")
-  private val Legacy = "spark.sql.parser.escapedStringLiterals"
+  private val KindOf = Map("SCHEMA_NOT_FOUND" -> "NoSuchNamespaceError", "TABLE_OR_VIEW_NOT_FOUND" -> "NoSuchTableError",
+    "TABLE_OR_VIEW_ALREADY_EXISTS" -> "TableExistsError")
 
-  def literal(session: SparkSession, text: String): String = {
-    if (text.exists(Escaped.contains) && session.conf.get(Legacy, "false").toBoolean)
-      throw new KeyfoldException("NotSupportedError", s"'$text' has a \\ or ', which a text of SQL can't have "
-        + s"under $Legacy = true: unset it")
-    text.map(letter => Escaped.getOrElse(letter, letter.toString)).mkString("'", "", "'")
-  }
-
-  /** Throws failures that Java's compiler lets a program catch. Texts are taken as they are: Spark puts no variables in
-    * place of ${…}, which a name may have.
+  /** Throws failures that Java's compiler lets a program catch. Texts mean the same in every session: Spark puts no
+    * variables in place of ${…}, which a name may have.
     */
   def unchecked[T](session: SparkSession)(work: => T): T =
     try session match {
         case own: classic.SparkSession =>
           val conf = own.sessionState.conf.clone()
-          conf.setConf(SQLConf.VARIABLE_SUBSTITUTE_ENABLED, false)
+          Seq(SQLConf.VARIABLE_SUBSTITUTE_ENABLED, SQLConf.ESCAPED_STRING_LITERALS).foreach(conf.setConf(_, false))
           SQLConf.withExistingConf(conf)(work)
         case _ => work
       }
@@ -98,13 +89,6 @@ private[client] object TableBuilder {
       case refused: Refusal => throw Option(refused.getCause).collect { case ours: KeyfoldException => ours }
           .getOrElse(new KeyfoldException(Kinds.Table, refused.getMessage, refused))
       case failure: AnalysisException =>
-        val kind = failure match {
-          case _: TableAlreadyExistsException => "TableExistsError"
-          case _: NoSuchNamespaceException => "NoSuchNamespaceError"
-          case _: NoSuchTableException => "NoSuchTableError"
-          case _ if failure.getCondition == "TABLE_OR_VIEW_NOT_FOUND" => "NoSuchTableError"
-          case _ => Kinds.Table
-        }
-        throw new KeyfoldException(kind, failure.getMessage, failure)
+        throw new KeyfoldException(KindOf.getOrElse(failure.getCondition, Kinds.Table), failure.getMessage, failure)
     }
 }

@@ -1,6 +1,7 @@
 package keyfold.client
 
 import java.util.{Map => JavaMap, OptionalLong}
+import java.util.concurrent.CompletableFuture
 
 import scala.collection.mutable
 
@@ -8,7 +9,7 @@ import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, KeyfoldException, Kinds}
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.keyfold.arrow.ArrowBatchWriter
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
@@ -28,28 +29,30 @@ final class UpsertWriter private[client] (table: KeyfoldTable, schema: StructTyp
   private val rowOf = values.rows(schema)
   private val keyOf = new Values(s"deleting from table $table").rows(keySchema)
   private val known = UnsafeProjection.create(keySchema)
-  private val alike = UnsafeProjection.create(StructType(keySchema.map(_.copy(nullable = true))))
   private val deleted = mutable.LinkedHashSet.empty[UnsafeRow]
-  private val deletedAlike = mutable.HashSet.empty[UnsafeRow]
+  private val deletedAlike = mutable.HashSet.empty[Seq[Any]]
   private var token: Option[(String, Long)] = None
   private var sending: Option[Sending] = None
   private var ended: Option[String] = None
+  private var next = new CompletableFuture[OptionalLong]
 
   if (places.contains(-1)) throw new KeyfoldException(Kinds.Table,
     s"writing table $table: expected the columns of the primary key, ${table.keys.mkString(", ")}, among "
       + schema.fieldNames.mkString(", "))
 
-  /** A row with the columns of this writer, by their names. */
-  def upsert(row: JavaMap[String, _]): Unit = write(row)
+  /** A row with the columns of this writer, by their names. The answer of this and the other calls up to a flush is one
+    * future, which ends as the flush does.
+    */
+  def upsert(row: JavaMap[String, _]): CompletableFuture[OptionalLong] = write(row)
 
   /** A row with the columns of this writer: by their names if it has a schema, else in their order. */
-  def upsert(row: Row): Unit = write(row)
+  def upsert(row: Row): CompletableFuture[OptionalLong] = write(row)
 
   /** Removes the row of a key, under every engine, if there is one. */
-  def delete(key: JavaMap[String, _]): Unit = remove(key)
+  def delete(key: JavaMap[String, _]): CompletableFuture[OptionalLong] = remove(key)
 
   /** Removes the row of a key, whose values are in the order of the primary key if it has no schema. */
-  def delete(key: Row): Unit = remove(key)
+  def delete(key: Row): CompletableFuture[OptionalLong] = remove(key)
 
   /** Names what follows, up to the next flush: nothing of it is written if the table has a commit of that name with this
     * version or a later one. So a program may repeat what it does not know to have succeeded.
@@ -64,43 +67,47 @@ final class UpsertWriter private[client] (table: KeyfoldTable, schema: StructTyp
   def flush(): OptionalLong = calling {
     if (deleted.nonEmpty) sendDeleted()
     val snapshot = sending.flatMap(begun => Option(begun.commit()).filterNot(_.isNull))
+      .fold(OptionalLong.empty)(id => OptionalLong.of(id.asLong))
+    val answer = next
     sending = None
     token = None
-    snapshot.fold(OptionalLong.empty)(id => OptionalLong.of(id.asLong))
+    next = new CompletableFuture // first: what waits for this flush may write on
+    answer.complete(snapshot)
+    snapshot
   }
 
   /** Flushes, unless a call has failed, and ends the writer. */
   override def close(): Unit = synchronized {
-    if (ended.isEmpty)
-      try flush(): Unit
-      finally ended = Some(Closed)
-    else ended = Some(Closed)
+    try if (ended.isEmpty) flush(): Unit
+    finally ended = Some(Closed)
   }
 
-  private def write(fields: Any): Unit = calling {
+  private def write(fields: Any): CompletableFuture[OptionalLong] = calling {
     val row = rowOf(fields)
     if (deleted.nonEmpty && deletedAlike.contains(alikeOf(row, places))) sendDeleted()
     current().write(row)
+    next
   }
 
   /** Keys are sent after the rows of other keys that come later, so that few deletes are many at once. */
-  private def remove(key: Any): Unit = calling {
+  private def remove(key: Any): CompletableFuture[OptionalLong] = calling {
     val row = keyOf(key)
     deleted += known(row).copy()
-    deletedAlike += alikeOf(row, places.indices).copy()
+    deletedAlike += alikeOf(row, places.indices)
     if (deleted.size >= MostKeys) sendDeleted()
+    next
   }
 
   /** One row for all keys that may be one in the table, though their values differ: CHAR and VARCHAR have blanks that
     * don't count, there are two zeros, and times may have fewer digits there. Other keys may have it too.
     */
-  private def alikeOf(row: InternalRow, at: Seq[Int]): UnsafeRow = alike(new GenericInternalRow(at.zip(keySchema).map {
-    case (i, key) => (key.dataType, row.get(i, key.dataType)) match {
-        case (_, text: UTF8String) => text.trimRight()
-        case (BooleanType | ByteType | ShortType | IntegerType | LongType | DateType | _: DecimalType, same) => same
-        case _ => null
-      }
-  }.toArray[Any]))
+  private def alikeOf(row: InternalRow, at: Seq[Int]): Seq[Any] = at.zip(keySchema).map { case (i, key) =>
+    (key.dataType, row.get(i, key.dataType)) match {
+      case (_, text: UTF8String) => text.trimRight()
+      case (BooleanType | ByteType | ShortType | IntegerType | LongType | DateType | _: DecimalType, same) => same
+      case _ => null
+    }
+  }
 
   private def sendDeleted(): Unit = {
     current().delete(deleted)
@@ -120,21 +127,19 @@ final class UpsertWriter private[client] (table: KeyfoldTable, schema: StructTyp
     try work
     catch {
       case failure: Throwable =>
-        sending.foreach(_.drop())
+        sending.foreach(_.end(_.drop()))
         sending = None
         ended = Some(s"a call has failed (${Option(failure.getMessage).getOrElse(failure)}); open another writer")
+        next.completeExceptionally(failure)
         throw failure
     }
   }
 
   /** One conversation with a process, up to its commit. */
-  private final class Sending(question: JsonNode) {
-    private val lease = KeyfoldTable.processes.take()
-    private val worker = lease.worker
-    private val rows = KeyfoldTable.stream(lease, schema)
+  private final class Sending(question: JsonNode) extends Process(schema) {
     private var isAmongRows = false
     try worker.ask(question): Unit
-    catch { case failure: Throwable => drop(); throw failure }
+    catch { case failure: Throwable => end(_.drop()); throw failure }
 
     def write(row: InternalRow): Unit = {
       if (!isAmongRows) worker.heard(worker.send(Json.obj("rows" -> "upsert")))
@@ -162,14 +167,8 @@ final class UpsertWriter private[client] (table: KeyfoldTable, schema: StructTyp
             throw KeyfoldException.death(s"${died.sentence}\nIt was committing to table $table: whether that was done "
               + "is not known. Write the rows again with the token that they had, or look at the table.", died)
         }
-      rows.close()
-      lease.giveBack()
+      end(_.giveBack())
       answer.get("snapshot")
-    }
-
-    def drop(): Unit = {
-      rows.close()
-      lease.drop()
     }
 
     private def endRows(): Unit = if (isAmongRows) {
