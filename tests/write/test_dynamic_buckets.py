@@ -15,6 +15,7 @@ from keyfold import CorruptDataError, NotSupportedError, Table, TableError
 from keyfold.errors import ConflictError
 from keyfold.files.hash_index import hash_path
 from keyfold.storage import table as storage
+from keyfold.tables import writes
 from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write import jobs
 from keyfold.write.writer import write
@@ -144,6 +145,26 @@ def test_two_jobs_that_put_a_key_into_two_buckets(tmp_path: Path) -> None:
     left = {path for path in tmp_path.rglob("index/*") if path not in files}
     assert not left
     assert len(files) > len(sorted(tmp_path.rglob("index/*"))) > 0
+
+
+def test_a_key_that_another_inserts_into_another_bucket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(tmp_path, dynamic_bucket__assigner_parallelism="1")
+    keys = [{"p": 0, "k": k} for k in range(40)]
+    publish = writes.ByCommit.publish
+
+    def late(*given: Any) -> int | None:
+        monkeypatch.undo()
+        table.upsert(rows(range(100, 0, -2), 2))  # of which other keys come first
+        return publish(*given)
+
+    monkeypatch.setattr(writes.ByCommit, "publish", late)
+    found = table.get_or_insert_many(keys, ["k", "v"]).to_pylist()
+    assert [row["k"] for row in found] == list(range(40))
+    assert [row["v"] for row in found] == [2 if k and k % 2 == 0 else None for k in range(40)]
+    assert rows_of(table).keys() == {*range(40), *range(40, 101, 2)}
+    check_once(now(table))
 
 
 def test_a_job_beside_an_overwrite(tmp_path: Path) -> None:

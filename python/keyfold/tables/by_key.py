@@ -94,10 +94,10 @@ class ByKey(Described):
         for _ in range(_TRIES):
             if found is not None:
                 return found
-            self._insert(keys.key_of(self._layout, key))
+            lost = self._lost_insert(keys.key_of(self._layout, key))
             found = self.get(key, columns)
         if found is None:
-            raise self._deleted_again()
+            raise lost or self._deleted_again()
         return found
 
     def get_or_insert_many(self, keys_: Any, columns: Sequence[str] | None = None) -> pa.Table:
@@ -110,9 +110,9 @@ class ByKey(Described):
             lacking = self._lacking(asked)
             if not lacking.num_rows:
                 return self.get_many(asked, columns)
-            self._insert(lacking)
+            lost = self._lost_insert(lacking)
         if self._lacking(asked).num_rows:
-            raise self._deleted_again()
+            raise lost or self._deleted_again()
         return self.get_many(asked, columns)
 
     def _lacking(self, asked: pa.RecordBatch) -> pa.RecordBatch:
@@ -141,11 +141,18 @@ class ByKey(Described):
         """The table as its calls change it."""
         return writes.ByCommit(self._session, self._load)
 
-    def _insert(self, lacking: pa.RecordBatch) -> None:
-        """Insert rows of keys, but for those that have one by then."""
+    def _lost_insert(self, lacking: pa.RecordBatch) -> ConflictError | None:
+        """Insert rows of keys, but for those that have one by then. Returns the conflict if there
+        was one, as with a job that has put one of the keys into another bucket (`bucket` = -1):
+        nothing has changed then, and the key may have a row.
+        """
         rows = Incoming(tuple(lacking.schema.names), iter((lacking,)))
-        with self._changing():
-            writes.written(self._to, rows, options={}, only_new=True)
+        try:
+            with self._changing():
+                writes.written(self._to, rows, options={}, only_new=True)
+        except ConflictError as conflict:
+            return conflict
+        return None
 
     def _deleted_again(self) -> ConflictError:
         return ConflictError(
