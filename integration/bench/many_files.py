@@ -26,8 +26,10 @@ from typing import Any
 from integration import TOP
 from integration.bench import page
 from integration.bench.cells import short, table
+from keyfold.bridge.frames import pieces
 from keyfold.compact import jobs
 from keyfold.lookup.plan import plan_lookup
+from keyfold.questions.scan import plan_scan
 from keyfold.read.request import ReadRequest
 from keyfold.read.scan_plan import plan
 from keyfold.storage.commits import commit
@@ -51,6 +53,7 @@ STEPS = {
     "compaction": "plan of the compaction that follows it",
     "lookup": "plan of `get`, of keys in one partition",
     "everything": "plan of everything",
+    "sent": "the same with its tasks as Spark is sent them",
 }
 ABOUT = """\
 `python -m integration.bench.many_files` wrote this section. Tables have partitions of 100 buckets
@@ -110,8 +113,13 @@ def measured(folder: Path, files: int) -> dict[str, Any]:
         return tables.catalog(folder).load_table(["default"], "t")
 
     def planned(*filters: Predicate) -> int:
-        _, tasks, _ = plan(load(), ReadRequest(("k", "a"), filters))
-        return sum(len(split.files) for task in tasks for split in task)
+        _, _, report = plan(load(), ReadRequest(("k", "a"), filters))
+        return report.files_read
+
+    def sent() -> int:
+        question = {"table": load().handle, "catalog": {"options": {}}}
+        asked = {"columns": ["k", "a"], "filters": [], "options": {}}
+        return sum(map(len, pieces({"ok": plan_scan(question | asked)})))
 
     def inserted() -> None:
         found = load()
@@ -135,6 +143,7 @@ def measured(folder: Path, files: int) -> dict[str, Any]:
     step("lookup", lambda: plan_lookup(load(), ["k", "a"], partitions=[(partition,)]))
     before = _megabytes()
     assert step("everything", planned) == files + 2
+    assert step("sent", sent) > files
     return {"files": files, "took": took, "before": before, "after": _megabytes()}
 
 

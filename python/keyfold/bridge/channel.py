@@ -71,7 +71,7 @@ class Channel:
         return frames.decode(body)
 
     def send(self, frame: frames.Frame) -> None:
-        send_pieces(self.connection, [frames.encode(frame)])
+        send_pieces(self.connection, frames.pieces(frame))
 
     def check_peer(self) -> None:
         """Raises Disconnected if the peer closed the connection; what it sent can still be read."""

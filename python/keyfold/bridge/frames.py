@@ -7,17 +7,21 @@ only if TRACEBACK is in the environment. Rows never travel in frames.
 
 import json
 import os
+import secrets
 import struct
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
-from keyfold.errors import EnvironmentMismatchError, KeyfoldError
+from keyfold.errors import EnvironmentMismatchError, KeyfoldError, NotSupportedError
 from keyfold.stores import refusals
 
 PREFIX = struct.Struct(">I")
 FRAME_LIMIT = 512 << 20
 TRACEBACK = "KEYFOLD_TRACEBACK"
+_ITEMS_OF_PART = 1_000
+_HELD = secrets.token_hex()  # stands for items that are written already
 
 Frame = Mapping[str, Any]
 
@@ -26,13 +30,51 @@ class MalformedFrameError(EnvironmentMismatchError):
     """The bytes that arrived are not a frame of this protocol."""
 
 
-def encode(frame: Frame) -> bytes:
-    """The frame's bytes, prefix included. Half a surrogate pair, which a name that is not UTF-8
-    has, is sent as its JSON escape.
+class WrittenItems:
+    """A JSON array in a frame, whose items are JSON already. They are kept as bytes, so that a long
+    array takes no more memory than is sent.
     """
-    text = json.dumps(frame, separators=(",", ":"), ensure_ascii=False)
-    body = text.encode("utf-8", "backslashreplace")
-    return PREFIX.pack(len(body)) + body
+
+    def __init__(self, items: Iterable[str]) -> None:
+        left, parts = iter(items), list[bytes]()
+        while several := list(islice(left, _ITEMS_OF_PART)):
+            parts += [b"," if parts else b"[", _encoded(",".join(several))]
+        self.parts = [*parts, b"]"] if parts else [b"[]"]
+
+
+def encode(frame: Frame) -> bytes:
+    """The frame's bytes, prefix included."""
+    return b"".join(pieces(frame))
+
+
+def pieces(frame: Frame) -> list[bytes]:
+    """The frame's bytes in parts, prefix included. Half a surrogate pair, which a name that is not
+    UTF-8 has, is sent as its JSON escape. Raises NotSupportedError if it is above FRAME_LIMIT.
+    """
+    written: list[WrittenItems] = []
+
+    def held(value: Any) -> str:
+        if not isinstance(value, WrittenItems):
+            raise TypeError(f"a frame holds JSON and {WrittenItems.__name__}, found {value!r}")
+        written.append(value)
+        return _HELD
+
+    text = json.dumps(frame, separators=(",", ":"), ensure_ascii=False, default=held)
+    between = text.split(f'"{_HELD}"') if written else [text]
+    parts = [_encoded(between[0])]
+    for items, after in zip(written, between[1:], strict=True):
+        parts += [*items.parts, _encoded(after)]
+    size = sum(map(len, parts))
+    if size > FRAME_LIMIT:
+        raise NotSupportedError(
+            f"expected an answer of at most {FRAME_LIMIT} bytes, found {size}: it lists too many "
+            "files at once; name partitions in the condition of the statement"
+        )
+    return [PREFIX.pack(size), *parts]
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
 
 
 def body_size(prefix: bytes, limit: int = FRAME_LIMIT) -> int:

@@ -62,7 +62,7 @@ def plan(
     every = [part for step in found for part in parts_of(head, step)]
     parts = every if request.only is None else request.only.among(every)
     files = {identifier(file.record): file for part in parts for file in part.files}.values()
-    how = head.splitting(files)
+    how = head.splitting([file.size for file in files])
     divided = _by_place if in_order and len({part.snapshot for part in parts}) > 1 else _by_size
     tasks = divided(how, parts, asked.net)
     oldest = min((state.id for step in found for state in step.states), default=None)

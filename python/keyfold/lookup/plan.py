@@ -38,7 +38,8 @@ def plan_lookup(
     if not layout.key:
         raise TableError(f"looking keys up in table {layout.name}: it has no primary key")
     head = PlanHead.of(table, ReadRequest(columns, filters))
-    files, _ = head.files(partitions)
+    live, _ = head.live(partitions)
+    files = live.files()
     own, metadata = divided(layout, columns)
     read = tuple(dict.fromkeys((*own, *layout.key)))
     scan = replace(head.scan(read, files), metadata=metadata, **table.named_by)

@@ -9,7 +9,8 @@ from keyfold.changelog.changes_plan import ChangesReport
 from keyfold.changelog.specs import ChangesRequest, ChangesSpec
 from keyfold.options.calls import READ_BETWEEN, READ_CHANGES
 from keyfold.questions.catalog import pushdown, table_of
-from keyfold.questions.serve import Questions, planned
+from keyfold.questions.planned import planned
+from keyfold.questions.serve import Questions
 from keyfold.read.call_options import call_options
 from keyfold.read.request import ReadRequest
 from keyfold.storage.table import Table, open_handle

@@ -7,7 +7,8 @@ from typing import Any
 
 from keyfold.bridge.frames import Frame
 from keyfold.lookup.plan import plan_lookup as lookups
-from keyfold.questions.serve import Questions, functions_for, planned
+from keyfold.questions.planned import planned
+from keyfold.questions.serve import Questions, functions_for
 from keyfold.read import scan_plan
 from keyfold.read.by_bucket import bucket_column, grouped
 from keyfold.read.call_options import scan_options

@@ -14,7 +14,6 @@ from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.errors import EnvironmentMismatchError
 from keyfold.options import provided
 from keyfold.user_functions.sources import Sources
-from keyfold.wire.codec import Wire
 from keyfold.wire.layout import TableLayout, sql_name
 
 CODE = "code"  # users' functions of the session that asks, and options of its writes
@@ -96,16 +95,6 @@ def functions_for(question: frames.Frame, layout: TableLayout) -> dict[str, Any]
     sends all its functions with every question to the driver.
     """
     return {CODE: Sources.from_json(question.get(CODE)).for_options(layout.options)}
-
-
-def planned(question: frames.Frame, layout: TableLayout, spec: Wire, tasks: Any) -> dict[str, Any]:
-    """The part of an answer that has what executors read: the spec of all tasks with the session's
-    functions, and the splits of each.
-    """
-    return {
-        "scan": spec.to_json() | functions_for(question, layout),
-        "tasks": [[split.to_json() for split in task] for task in tasks],
-    }
 
 
 def serve(channel: Channel, answers: Mapping[str, Answer]) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 from keyfold.bridge.frames import Frame
 from keyfold.options.calls import STREAM_CHANGES, STREAM_FROM
-from keyfold.questions.serve import Questions, planned
+from keyfold.questions.planned import planned
+from keyfold.questions.serve import Questions
 from keyfold.read.call_options import call_options
 from keyfold.storage.maintenance import consumers
 from keyfold.storage.metadata.snapshots import replanned

@@ -4,8 +4,9 @@ read, the filters by what they leave out and the files that are left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from keyfold.merge.plan import check_mergeable
 from keyfold.options.calls import OF_READS
@@ -15,9 +16,10 @@ from keyfold.options.values import boolean, given
 from keyfold.predicates.condition import undecided
 from keyfold.predicates.prune import Pruning, pruning
 from keyfold.read.request import ReadRequest
-from keyfold.read.splits import KeyedSection, Splitting, task_size
+from keyfold.read.splits import Splitting, task_size
 from keyfold.storage.metadata.entries import LiveFile
-from keyfold.storage.metadata.live_files import Asked
+from keyfold.storage.metadata.live_files import Asked, LiveFiles
+from keyfold.storage.metadata.manifest_columns import Numbers
 from keyfold.storage.metadata.partition_bounds import Partition, PartitionBounds
 from keyfold.storage.table import Table
 from keyfold.wire.specs import ScanSpec
@@ -60,7 +62,7 @@ class PlanHead:
             return self.request.only.least_level
         return int(self.has_vectors and not self.settings.vectors_merge_on_read)
 
-    def files(self, partitions: Collection[Partition] | None = None) -> tuple[list[LiveFile], int]:
+    def live(self, partitions: Collection[Partition] | None = None) -> tuple[LiveFiles, int]:
         """The files of the table's snapshot that may hold rows of interest, of these partitions if
         they are given, and the number of all.
         """
@@ -73,17 +75,14 @@ class PlanHead:
             may_hold = _by_bounds(chosen)
             asked = replace(asked, takes=chosen.keeps_partition, may_hold=may_hold)
         found, total = self.table.to_read(asked)
-        files = found.files()
         if least:
-            files = [file for file in files if file.level >= least]
-        return [file for file in files if not chosen.by_key or _is_kept(chosen, file)], total
+            found = found.from_level(least)
+        return found.that(partial(_is_kept, chosen)) if chosen.by_key else found, total
 
-    def splitting(
-        self, files: Iterable[LiveFile], may_cut: Callable[[KeyedSection], bool] = bool
-    ) -> Splitting:
-        """The rules by which a read of these files is split."""
-        size = task_size(self.settings, files, self.request.cores)
-        return Splitting(self.table.layout, self.settings, size, self.chosen.by_key, may_cut)
+    def splitting(self, sizes: Sequence[int] | Numbers, cut_from: float = 1) -> Splitting:
+        """The rules by which a read of files of these sizes is split."""
+        size = task_size(self.settings, sizes, self.request.cores)
+        return Splitting(self.table.layout, self.settings, size, self.chosen.by_key, cut_from)
 
     def scan(self, columns: tuple[str, ...], files: Iterable[LiveFile]) -> ScanSpec:
         """The scan that reads these columns of files. Refuses what the tasks of this session could

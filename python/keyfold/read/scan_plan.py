@@ -1,14 +1,15 @@
 """From a table and the filters of a query to the splits Spark reads (driver side).
 
 Files are left out before anything is merged. The others are cut, bucket by bucket, into sections of
-overlapping keys, which become tasks (splits.py).
+overlapping keys (parts.py), which become tasks (splits.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from operator import methodcaller
 
 from keyfold.files.column_mapping import bounds
 from keyfold.files.sections import sections
@@ -16,16 +17,20 @@ from keyfold.options.calls import READ_OPTIMIZED, value
 from keyfold.options.values import boolean
 from keyfold.predicates.prune import Pruning
 from keyfold.read.folds import footer_facts, without_merge
+from keyfold.read.parts import KeyedSection, Reading, ScanParts
 from keyfold.read.plan_head import PlanHead
 from keyfold.read.provenance import divided
-from keyfold.read.request import ReadRequest, Units
-from keyfold.read.splits import KeyedSection, Task, tasks
+from keyfold.read.request import ReadRequest
+from keyfold.read.splits import Task, tasks
 from keyfold.resources.garbage import makes_many
-from keyfold.storage.metadata.entries import LiveFile, Place, by_place
+from keyfold.storage.metadata.entries import LiveFile
+from keyfold.storage.metadata.live_files import LiveFiles
 from keyfold.storage.table import Table, reads_files
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.partitions import UNPARTITIONED
 from keyfold.wire.specs import Aggregate, ScanSpec, Split
+
+_NEVER = math.inf
 
 
 @dataclass(frozen=True)
@@ -45,25 +50,26 @@ class ScanReport:
 
 @reads_files
 @makes_many
-def plan(table: Table, request: ReadRequest) -> tuple[ScanSpec, list[Task], ScanReport]:
+def plan(table: Table, request: ReadRequest) -> tuple[ScanSpec, Sequence[Task], ScanReport]:
     """The scan of a table's snapshot, and the splits of each of its tasks. Metadata columns come
     after the others. The option `read-optimized` leaves out all but the highest level, as Paimon's
     `t$ro` does: then nothing is merged, and rows are as old as the last full compaction.
     """
     head, aggregate = PlanHead.of(table, request), request.aggregate
-    files, total = _asked_for(head)
-    places = _some(list(_sections(head, files)), request.only)
-    read = [file for _, found in places for section in found for file in section]
-    unmerged = aggregate is not None and _is_unmerged(table.layout, aggregate, read)
+    live, total = _asked_for(head)
+    parts = ScanParts.of(_reading(head), live)
+    if request.only is not None:
+        parts = parts.among(request.only)
+    unmerged = aggregate is not None and _is_unmerged(table.layout, aggregate, parts)
     # of a section whose first rows are asked for, only the first piece would be of use
-    cuts = _never if request.is_top else _cuts(table.layout, aggregate, unmerged)
-    found = list(tasks(head.splitting(read, cuts), places))
+    cut_from = _NEVER if request.is_top else _cut_from(table.layout, aggregate, unmerged)
+    found: Sequence[Task] = tasks(head.splitting(parts.sizes, cut_from), parts)
     if aggregate is not None and not aggregate.by and not found:
         # one row that sums up no rows
         found = [(Split(UNPARTITIONED, 0, table.layout.location, ()),)]
     own, metadata = divided(table.layout, request.columns)
     scan = replace(
-        head.scan(own, files),
+        head.scan(own, live),
         metadata=metadata,
         limit=request.limit,
         is_top=request.is_top,
@@ -71,18 +77,19 @@ def plan(table: Table, request: ReadRequest) -> tuple[ScanSpec, list[Task], Scan
         aggregate=aggregate,
         **table.named_by,
     )
-    return scan, found, _report(head.chosen.pushed, total, read, table.snapshot_id, unmerged)
+    return scan, found, _report(head.chosen.pushed, total, parts, table.snapshot_id, unmerged)
 
 
 def _report(
-    pushed: list[str], total: int, read: Sequence[LiveFile], snapshot: int | None, unmerged: bool
+    pushed: list[str], total: int, parts: ScanParts, snapshot: int | None, unmerged: bool
 ) -> ScanReport:
+    sizes = parts.sizes
     return ScanReport(
-        rows=sum(file.rows for file in read),
-        bytes=sum(file.size for file in read),
+        rows=parts.rows,
+        bytes=int(sizes.sum()),
         pushed=pushed,
         files_total=total,
-        files_read=len(read),
+        files_read=len(sizes),
         snapshot=snapshot,
         unmerged=unmerged,
     )
@@ -92,84 +99,43 @@ def units(table: Table, least_level: int = 0) -> list[KeyedSection]:
     """The parts of a table's snapshot that can be read one after another, each whole: sections, in
     an order that the snapshot alone decides. Files below `least_level` are left out.
     """
-    files = [file for file in table.live_files() if file.level >= least_level]
-    places = _sections(PlanHead.of(table, ReadRequest(())), files)
-    return [unit for _, unit in _units(places)]
+    live = table.live().from_level(least_level)
+    return list(ScanParts.of(_reading(PlanHead.of(table, ReadRequest(()))), live).units)
 
 
-def _some(
-    places: list[tuple[Place, list[KeyedSection]]], only: Units | None
-) -> list[tuple[Place, list[KeyedSection]]]:
-    """The places that are left if only some units are read."""
-    if only is None:
-        return places
-    return [(place, [unit]) for place, unit in only.among(_units(places))]
-
-
-def _units(places: Iterable[tuple[Place, list[KeyedSection]]]) -> list[tuple[Place, KeyedSection]]:
-    return [(place, unit) for place, found in places for unit in found]
-
-
-def _asked_for(head: PlanHead) -> tuple[list[LiveFile], int]:
+def _asked_for(head: PlanHead) -> tuple[LiveFiles, int]:
     """The files of interest at the levels that are read, and the number of all."""
     request, doing = head.request, f"reading table {head.table.layout.name}"
     is_optimized = value(doing, request.options, READ_OPTIMIZED, boolean)
     least = head.settings.highest_level if is_optimized else 0
-    files, total = head.files()
-    return [file for file in files if file.level >= least] if least else files, total
+    live, total = head.live()
+    return live.from_level(least) if least else live, total
 
 
-def _is_unmerged(layout: TableLayout, aggregate: Aggregate, files: Iterable[LiveFile]) -> bool:
+def _is_unmerged(layout: TableLayout, aggregate: Aggregate, parts: ScanParts) -> bool:
     """Whether the records of files fold to groups without a merge."""
-    foldable = without_merge.may_be_folded(layout, aggregate)
-    return foldable and all(map(_takes_nothing_back, files))
+    return without_merge.may_be_folded(layout, aggregate) and parts.takes_nothing_back()
 
 
-def _cuts(
-    layout: TableLayout, aggregate: Aggregate | None, unmerged: bool
-) -> Callable[[KeyedSection], bool]:
-    """The sections that may be cut."""
-    if layout.key and aggregate is not None and footer_facts.answers(layout, aggregate):
-        return _never if unmerged else _is_merged
-    return bool if layout.key else _is_merged
-
-
-def _is_merged(section: KeyedSection) -> bool:
-    """Whether a section has to be read even if footers have what is asked for."""
-    return len(section) > 1
-
-
-def _never(section: KeyedSection) -> bool:
-    return False
-
-
-def _takes_nothing_back(file: LiveFile) -> bool:
-    """Whether a file holds no -U, no -D and no marks, if its writer counted right."""
-    return file.delete_rows == 0 and not file.is_marked
-
-
-def _sections(
-    head: PlanHead, files: Iterable[LiveFile]
-) -> Iterator[tuple[Place, list[KeyedSection]]]:
-    """The sections of each bucket that may hold rows of interest."""
-    lone = _lone_filter(head.table, head.chosen)
-    text = cache(str)  # of a partition, which has many buckets
-    divide = _division(head)
-    for place, found in sorted(by_place(files).items(), key=lambda item: text(item[0][0])):
-        is_stamped = head.settings.snapshot_ordering
-        as_read = [file.as_read(head.settings) for file in found] if is_stamped else found
-        kept = [section for section in divide(as_read) if len(section) > 1 or lone(section[0])]
-        if kept:
-            yield place, kept
-
-
-def _division(head: PlanHead) -> Callable[[Sequence[LiveFile]], list[KeyedSection]]:
-    """The function that gives the sections of a bucket's files. The first rows of a section in key
-    order need it whole.
+def _cut_from(layout: TableLayout, aggregate: Aggregate | None, unmerged: bool) -> float:
+    """The number of files from which sections may be cut: those of two or more have to be read even
+    if footers have what is asked for.
     """
-    if not head.table.layout.key:  # nothing overlaps: every row of every file is a result
-        return lambda files: [(file,) for file in files]
-    return _apart if head.has_vectors and not head.request.is_top else sections
+    if layout.key and aggregate is not None and footer_facts.answers(layout, aggregate):
+        return _NEVER if unmerged else 2
+    return 1 if layout.key else 2
+
+
+def _reading(head: PlanHead) -> Reading:
+    """The rules of a scan for its files. The first rows of a section in key order need it whole."""
+    settings, layout = head.settings, head.table.layout
+    divide: Callable[[Sequence[LiveFile]], list[KeyedSection]] = sections
+    if head.has_vectors and not head.request.is_top:
+        divide = _apart
+    as_read = methodcaller("as_read", settings) if settings.snapshot_ordering else None
+    lone = _lone_filter(head.table, head.chosen)
+    # without a key nothing overlaps: every row of every file is a result
+    return Reading(as_read, divide if layout.key else None, lone)
 
 
 def _apart(files: Sequence[LiveFile]) -> list[KeyedSection]:
@@ -187,12 +153,12 @@ def _is_final(files: KeyedSection) -> bool:
     return all(file.level and not file.delete_rows and not file.is_marked for file in files)
 
 
-def _lone_filter(table: Table, chosen: Pruning) -> Callable[[LiveFile], bool]:
-    """Whether a file that no other overlaps may hold rows that pass the value filters. The rows of
-    such a file are results.
+def _lone_filter(table: Table, chosen: Pruning) -> Callable[[LiveFile], bool] | None:
+    """Whether a file that no other overlaps may hold rows that pass the value filters, if there are
+    any. The rows of such a file are results.
     """
     if not chosen.by_value:
-        return lambda _: True
+        return None
 
     def keeps(file: LiveFile) -> bool:
         if file.is_marked:

@@ -23,7 +23,7 @@ from keyfold.resources.cache import Cache
 from keyfold.storage import support
 from keyfold.storage.jdbc.locks import lock_of
 from keyfold.storage.metadata.entries import LAST_SEQUENCE, LiveFile, RowShapes, highest_sequence
-from keyfold.storage.metadata.live_files import Asked, LiveFiles
+from keyfold.storage.metadata.live_files import Asked, LiveFiles, schema_ids
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.snapshot_files import live_where, number_above
 from keyfold.storage.metadata.snapshots import Lock, Snapshot, Snapshots
@@ -93,7 +93,7 @@ class Table:
 
     def stored_schemas(self, files: Iterable[LiveFile]) -> dict[int, SchemaColumns]:
         """The columns of each older schema of files, which `stored_columns` has checked."""
-        older = {file.schema_id for file in files} - {self.layout.schema_id}
+        older = schema_ids(files) - {self.layout.schema_id}
         return {n: stored_columns(self.layout, self.schema(n)) for n in sorted(older)}
 
     def live_files(

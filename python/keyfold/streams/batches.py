@@ -135,7 +135,7 @@ def plan(
     columns: Sequence[str],
     options: Mapping[str, str],
     cores: int,
-) -> tuple[str, Any, list[Any]]:
+) -> tuple[str, Any, Sequence[Any]]:
     """The tasks of the batch (start, end]: the question by which workers read them, its spec, and
     the splits of each task.
     """

@@ -59,7 +59,7 @@ class Scan(Rows):
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         spec, tasks, _ = self._plan()
-        makers = [partial(self._rows, spec, splits) for splits in tasks]
+        makers = [partial(self._rows, spec, tasks, place) for place in range(len(tasks))]
         return self.session.streamed(makers, self.limit)
 
     def count(self) -> int:
@@ -112,8 +112,11 @@ class Scan(Rows):
         with self.session.working():
             return scan_plan.plan(self.table, request)
 
-    def _rows(self, spec: ScanSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-        return self.condition.shown(task.read_task(spec, splits), spec.columns, self.columns)
+    def _rows(
+        self, spec: ScanSpec, tasks: Sequence[Sequence[Split]], place: int
+    ) -> Iterator[pa.RecordBatch]:
+        rows = task.read_task(spec, tasks[place])
+        return self.condition.shown(rows, spec.columns, self.columns)
 
 
 def scan(

@@ -96,7 +96,7 @@ def _write(table: Table, asked: NeedsChangelog, written: Job) -> None:
         compared_parts(layout, options, 0, states, touched, changelog_level(options), all_keys)
     )
     files = [file for part in parts for file in part.files]
-    how = Splitting(layout, options, task_size(options, files, 1))
+    how = Splitting(layout, options, task_size(options, [file.size for file in files], 1))
     names = tuple(layout.arrow_schema.names)
     scan = ScanSpec(layout, names, table.stored_schemas(files), verify=options.verify_files)
     scan = replace(scan, snapshot=table.snapshot_id)

@@ -93,7 +93,7 @@ def test_the_answer_is_that_of_all_entries(tmp_path: Path, seed: int) -> None:
             predicate = random_predicate(draw)
             chosen = pruning(table.layout, parse(table.layout), [predicate])
             damaged.forget()
-            found, total = PlanHead.of(table, ReadRequest((), (predicate,))).files()
+            found, total = PlanHead.of(table, ReadRequest((), (predicate,))).live()
             names = [file.name for file in every if chosen.keeps_partition(file.partition)]
             assert [file.name for file in found] == names, predicate
             assert total == len(every)

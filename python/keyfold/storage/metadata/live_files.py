@@ -6,7 +6,7 @@ out, and only those that its filters leave.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -73,7 +73,7 @@ class LiveFiles:
         takes_bucket = asked.takes_bucket
         wanted = None if asked.takes is None else cache(asked.takes)
         found: list[Numbers] = []
-        for one, rows in self._parts():
+        for one, rows in self.parts():
             if wanted is not None:
                 taken = np.array([wanted(values) for values in one.partitions], dtype=bool)
                 rows = rows[taken[one.codes[rows]]] if len(rows) else rows
@@ -84,8 +84,28 @@ class LiveFiles:
 
     def files(self) -> list[LiveFile]:
         """All of them as objects."""
-        found = [file for one, rows in self._parts() for file in one.files(rows.tolist())]
-        return _marked(found, self.vectors)
+        found = (file for one, rows in self.parts() for file in one.files(rows.tolist()))
+        return list(map(self.marked, found))
+
+    def marked(self, file: LiveFile) -> LiveFile:
+        """A file of them with its deletion vector."""
+        if not self.vectors:
+            return file
+        vector = self.vectors.get((file.partition, file.bucket, file.name))
+        return file if vector is None else file.marked_by(vector)
+
+    def that(self, keeps: Callable[[LiveFile], bool]) -> LiveFiles:
+        """The files that are kept by what only objects know."""
+        found = [
+            rows[np.fromiter(map(keeps, one.files(rows.tolist())), dtype=bool, count=len(rows))]
+            for one, rows in self.parts()
+        ]
+        return replace(self, rows=tuple(found))
+
+    def from_level(self, least: int) -> LiveFiles:
+        """The files at a level or above it."""
+        found = [rows[one.level[rows] >= least] for one, rows in self.parts()]
+        return replace(self, rows=tuple(found))
 
     def in_places(self, places: Collection[Place]) -> list[LiveFile]:
         """The files in some buckets."""
@@ -97,7 +117,7 @@ class LiveFiles:
     def totals(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """The number of buckets of the file of each partition that was added last."""
         found: dict[Partition, int] = {}
-        for one, rows in self._parts():
+        for one, rows in self.parts():
             for code, values in enumerate(one.partitions):
                 of = rows[one.codes[rows] == code] if values in partitions else rows[:0]
                 if len(of):
@@ -107,7 +127,7 @@ class LiveFiles:
     def highest(self) -> LiveFile | None:
         """The file of the greatest sequence number."""
         best: tuple[int, ManifestColumns, int] | None = None
-        for one, rows in self._parts():
+        for one, rows in self.parts():
             numbers = one.max_sequence[rows]
             if len(rows) and (best is None or numbers.max() > best[0]):
                 place = int(numbers.argmax())
@@ -118,7 +138,7 @@ class LiveFiles:
         """The numbers of buckets that partitions have."""
         return {
             number
-            for one, rows in self._parts()
+            for one, rows in self.parts()
             for number in np.unique(one.total_buckets[rows]).tolist()
         }
 
@@ -127,22 +147,23 @@ class LiveFiles:
         those of an unknown source if it matters.
         """
         found: list[LiveFile] = []
-        for one, rows in self._parts():
+        for one, rows in self.parts():
             is_odd = one.more | ~one.ends_in(tuple(suffixes))
             is_odd = is_odd | one.lacks_source if or_source else is_odd
             found += one.files(rows[is_odd[rows]].tolist())
         return found
 
-    def _parts(self) -> Iterator[tuple[ManifestColumns, Numbers]]:
+    def parts(self) -> Iterator[tuple[ManifestColumns, Numbers]]:
+        """The entries of each manifest."""
         return zip(self.manifests, self.rows, strict=True)
 
 
-def _marked(files: list[LiveFile], vectors: Vectors) -> list[LiveFile]:
-    """The files, each with its deletion vector."""
-    if not vectors:
-        return files
-    found = ((file, vectors.get((file.partition, file.bucket, file.name))) for file in files)
-    return [file if vector is None else file.marked_by(vector) for file, vector in found]
+def schema_ids(files: Iterable[LiveFile]) -> set[int]:
+    """The schemas that files were written by."""
+    if not isinstance(files, LiveFiles):
+        return {file.schema_id for file in files}
+    found = (np.unique(one.schema_ids[rows]).tolist() for one, rows in files.parts())
+    return {number for some in found for number in some}
 
 
 def _in_buckets(one: ManifestColumns, rows: Numbers, takes: Callable[[int, int], bool]) -> Numbers:

@@ -7,7 +7,7 @@ needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
@@ -160,12 +160,22 @@ class ManifestColumns:
         """The name of an entry's file."""
         return self.bytes(self.names, row).decode()
 
+    def names_at(self, rows: Numbers) -> Iterator[str]:
+        """The names of the files of some entries."""
+        view = self.view
+        for start, size in self.names[rows].tolist():
+            yield str(view[start : start + size], "utf-8")
+
     def names_of(self, rows: Iterable[int]) -> Iterable[str]:
         """The names of the files of some entries, and of those beside them that are their own."""
         for row in rows:
             yield self.name(row)
             if self.more[row]:
                 yield from self.record(row)["_FILE"]["_EXTRA_FILES"] or ()
+
+    def file(self, row: int) -> LiveFile:
+        """The file of an entry, an object of its own."""
+        return ListedFile(self, row)
 
     def files(self, rows: Iterable[int]) -> list[LiveFile]:
         """The files of some entries. Those that were handed out lately are the same objects, with

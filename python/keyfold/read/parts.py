@@ -1,0 +1,171 @@
+"""The parts of a scan: buckets with their sections of overlapping keys, in the order of its tasks.
+
+A file that is alone in its bucket overlaps no other, and neither do files of a table without a key:
+each is a part that stays an entry of its manifest. Files of other buckets become objects, whose
+keys are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from keyfold.read.request import Units
+from keyfold.storage.metadata.entries import LiveFile, Place
+from keyfold.storage.metadata.file_columns import FileColumns, takes_nothing_back
+from keyfold.storage.metadata.live_files import LiveFiles
+from keyfold.storage.metadata.manifest_columns import Numbers
+from keyfold.wire.specs import MARKED_SUFFIX
+
+KeyedSection = tuple[LiveFile, ...]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The rules of a scan for files: as what they are read, the sections of a bucket's files, None
+    if each file is one, and the lone files that may hold rows of interest, None for all.
+    """
+
+    as_read: Callable[[LiveFile], LiveFile] | None
+    divide: Callable[[Sequence[LiveFile]], list[KeyedSection]] | None
+    lone: Callable[[LiveFile], bool] | None
+
+    def kept(self, files: Sequence[LiveFile]) -> list[KeyedSection]:
+        """The sections of a bucket that may hold rows of interest."""
+        seen = files if self.as_read is None else list(map(self.as_read, files))
+        found: list[KeyedSection] = [(file,) for file in seen]
+        if self.divide is not None:
+            found = self.divide(seen)
+        return found if self.lone is None else [one for one in found if self._is_kept(one)]
+
+    def _is_kept(self, section: KeyedSection) -> bool:
+        return len(section) > 1 or self.lone is None or self.lone(section[0])
+
+
+@dataclass(frozen=True, eq=False)
+class ScanParts:
+    """Parts by their number: the first file of each, and the sections of those that are no file by
+    itself.
+    """
+
+    reading: Reading
+    files: FileColumns
+    firsts: Numbers
+    sections: Mapping[int, Sequence[KeyedSection]]
+
+    @staticmethod
+    def of(reading: Reading, live: LiveFiles) -> ScanParts:
+        """The parts of files."""
+        files = FileColumns.of(live)
+        places, firsts = files.places
+        if reading.divide is None:
+            alone = np.ones(len(files), dtype=bool)
+        else:
+            alone = np.bincount(places, minlength=len(firsts))[places] == 1
+        others = np.flatnonzero(~alone)
+        sections = _sections(reading, files, places, others) if len(others) else {}
+        if reading.lone is not None:
+            numbers = np.flatnonzero(alone)
+            alone[numbers] = [bool(reading.kept([one])) for one in files.files(numbers)]
+        by_first = {int(firsts[place]): found for place, found in sections.items() if found}
+        alone[list(by_first)] = True
+        numbers = np.flatnonzero(alone)
+        numbers = numbers[np.argsort(places[numbers], kind="stable")]
+        ordered = enumerate(numbers.tolist()) if by_first else ()
+        found = {part: by_first[number] for part, number in ordered if number in by_first}
+        return ScanParts(reading, files, numbers, found)
+
+    def __len__(self) -> int:
+        return len(self.firsts)
+
+    def place(self, part: int) -> Place:
+        """The partition and the bucket of a part."""
+        return self.files.place(self.firsts.item(part))
+
+    def sections_of(self, part: int) -> Sequence[KeyedSection]:
+        """The sections of a part."""
+        found = self.sections.get(part)
+        return self.reading.kept([self._alone(part)]) if found is None else found
+
+    def _alone(self, part: int) -> LiveFile:
+        return self.files.file(self.firsts.item(part))
+
+    def texts_alone(self, parts: Numbers) -> list[tuple[Place, str]] | None:
+        """The place of each of some parts, and its first file as JSON, as it travels; None if files
+        are read as others than they are stored.
+        """
+        if self.reading.as_read is not None or self.files.live.vectors:
+            return None
+        numbers = self.firsts[parts]
+        codes, buckets = self.files.codes[numbers], self.files.buckets[numbers]
+        values = map(self.files.partitions.__getitem__, codes.tolist())
+        places = zip(values, buckets.tolist(), strict=True)
+        return list(zip(places, self.files.texts(numbers), strict=True))
+
+    @property
+    def units(self) -> Iterator[KeyedSection]:
+        """The sections of all parts."""
+        return (one for part in range(len(self)) for one in self.sections_of(part))
+
+    def among(self, only: Units) -> ScanParts:
+        """The parts of a range of all units."""
+        counts = np.ones(len(self), dtype=np.int64)
+        for part, found in self.sections.items():
+            counts[part] = len(found)
+        ends = np.cumsum(counts)
+        last = int(ends[-1]) if len(ends) else 0
+        wanted = range(last)[only.first : only.end]
+        start, stop = wanted.start, max(wanted.stop, wanted.start)
+        parts = np.flatnonzero((ends > start) & (ends - counts < stop))
+        cut = {}
+        for place, part in enumerate(parts.tolist()):
+            if part in self.sections:
+                begin = int(ends[part] - counts[part])
+                cut[place] = self.sections[part][max(start - begin, 0) : stop - begin]
+        return replace(self, firsts=self.firsts[parts], sections=cut)
+
+    @property
+    def sizes_alone(self) -> Numbers:
+        """The bytes of the file of each part that is a file by itself."""
+        return self.files.sizes[self.firsts]
+
+    @property
+    def sizes(self) -> Numbers:
+        """The bytes of all files."""
+        held = [file.size for file in self._held]
+        return np.concatenate((self.sizes_alone[self._is_alone], np.array(held, dtype=np.int64)))
+
+    @property
+    def rows(self) -> int:
+        """The rows of all files."""
+        alone = int(self.files.rows[self.firsts[self._is_alone]].sum())
+        return alone + sum(file.rows for file in self._held)
+
+    def takes_nothing_back(self) -> bool:
+        """Whether no file holds -U, -D or marks, if its writer counted right."""
+        is_sound = all(file.delete_rows == 0 and not file.is_marked for file in self._held)
+        alone = self.firsts[self._is_alone]
+        return is_sound and takes_nothing_back(self.files, alone, (MARKED_SUFFIX,))
+
+    @property
+    def _held(self) -> Iterator[LiveFile]:
+        every = self.sections.values()
+        return (file for sections in every for section in sections for file in section)
+
+    @property
+    def _is_alone(self) -> Numbers:
+        found = np.ones(len(self), dtype=bool)
+        found[list(self.sections)] = False
+        return found
+
+
+def _sections(
+    reading: Reading, files: FileColumns, places: Numbers, numbers: Numbers
+) -> dict[int, list[KeyedSection]]:
+    """The sections of the buckets of these files, by the numbers of their places."""
+    held: dict[int, list[LiveFile]] = {}
+    for place, file in zip(places[numbers].tolist(), files.files(numbers), strict=True):
+        held.setdefault(place, []).append(file)
+    return {place: reading.kept(found) for place, found in held.items()}
