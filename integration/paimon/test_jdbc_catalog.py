@@ -5,8 +5,10 @@ writes, alters, renames and drops what the other has made, and waits for the oth
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, TimeoutError
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from integration.paimon import gateway, postgresql
 from keyfold.errors import NamespaceExistsError, StoreError, TableExistsError
 from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.jdbc.database import database_of
+from tests.storage.tables import new_table
 
 Options = dict[str, str]
 SHOP = "shop"
@@ -212,6 +215,40 @@ def test_each_waits_for_the_others_lock(java: Any, options: Options) -> None:
         utils.release(connections, name)
     hasty.upsert([{"k": 2, "v": "b"}])
     assert theirs.read("t") == {1: "java", 2: "b"}
+
+
+@pytest.mark.parametrize("options", [POSTGRESQL], indirect=True)
+def test_jobs_that_make_the_same_rows_wait_for_each_other(options: Options) -> None:
+    """A row that another transaction makes at the same time is neither an error nor lost."""
+    ours = open_catalog("names", options)
+    ours.create_namespace([SHOP], {})
+    place = Path(ours.create_table([SHOP], "t", new_table()).layout.location)
+    shutil.copytree(place, place.with_name("u"))
+    tag = {"change": "set_property", "key": "keyfold.tag.a", "value": "ours"}
+    waiting = {
+        ("paimon_database_properties", "'a', 'b'"): lambda: ours.alter_namespace(
+            [SHOP], {"a": "c"}, ()
+        ),
+        ("paimon_table_properties", "'t', 'keyfold.tag.a', 'b'"): lambda: ours.alter_table(
+            [SHOP], "t", [tag]
+        ),
+        ("paimon_tables", "'u'"): lambda: ours.create_table(
+            [SHOP], "u", new_table(), if_not_exists=True
+        ),
+    }
+    with ThreadPoolExecutor(1) as pool, database_of(options).connection() as other:
+        for (table, values), change in waiting.items():
+            with other.transaction():
+                row = f"('{options['catalog-key']}', '{SHOP}', {values})"
+                other.change(f"INSERT INTO {table} VALUES {row}")
+                changed = pool.submit(change)
+                with pytest.raises(TimeoutError):
+                    changed.result(0.5)
+            changed.result(60)
+        assert ours.load_namespace([SHOP])["a"] == "c"
+        assert ours.list_tables([SHOP]) == ["t", "u"]
+        asked = "SELECT property_value FROM paimon_table_properties WHERE property_key = ?"
+        assert other.ask(asked, "keyfold.tag.a") == [("ours",)]
 
 
 def test_sql(spark: SparkSession, options: Options) -> None:

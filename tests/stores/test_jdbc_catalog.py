@@ -6,12 +6,28 @@ from pathlib import Path
 import pytest
 
 from keyfold.errors import NotSupportedError, StoreError, TableExistsError
+from keyfold.storage.jdbc import database
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Options, Write, rows_of, table_of
 from tests.storage import tables
 
 S3 = pytest.mark.parametrize("served", ["s3"], indirect=True)
 HOME = ["default"]
+
+
+@S3
+def test_a_table_whose_row_can_not_be_stored_is_not_made(
+    options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = tmp_path / "names.db"
+    more = {"metastore": "jdbc", "uri": f"jdbc:sqlite:{names}", "lock.enabled": "false"}
+    catalog = jobs.catalog(options | more)
+    monkeypatch.setattr(database, "_WAIT_SECONDS", 0.1)
+    with sqlite3.connect(names) as connection:
+        connection.execute("BEGIN IMMEDIATE")  # another writer
+        with pytest.raises(StoreError, match="an SQLite file has one writer at a time"):
+            catalog.create_table(HOME, "t", tables.new_table())
+    assert catalog.create_table(HOME, "t", tables.new_table()).table == "t"
 
 
 @S3

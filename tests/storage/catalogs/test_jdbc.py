@@ -309,7 +309,12 @@ REFUSED = [
     ("jdbc:sqlite:names.db", TableError, "the whole path of a file"),
     ("jdbc:mysql://h/d?password=" + SECRET, NotSupportedError, "jdbc:mysql are not supported"),
     ("jdbc:sqlite:/a?cache=shared", NotSupportedError, r"property jdbc\.cache is not supported"),
-    ("jdbc:postgresql://me:" + SECRET + "@h/d?x=1", NotSupportedError, r"jdbc\.x is not"),
+    ("jdbc:postgresql://h/d?x=1", NotSupportedError, r"jdbc\.x is not"),
+    (
+        "jdbc:postgresql://me:" + SECRET + "@h/d",
+        NotSupportedError,
+        r"set jdbc\.user and jdbc\.pass",
+    ),
 ]
 
 

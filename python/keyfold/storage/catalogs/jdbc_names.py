@@ -7,16 +7,18 @@ there, and loses it before the folder goes.
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from keyfold.errors import NamespaceExistsError, TableError, TableExistsError
 from keyfold.options.values import boolean, shown
 from keyfold.storage.catalogs import in_place
 from keyfold.storage.catalogs.namespaces import DEFAULT, Namespace, Namespaces, is_plain
+from keyfold.storage.catalogs.views import missing_table
 from keyfold.storage.jdbc import locks
 from keyfold.storage.jdbc.database import Connection, Database, DuplicateError, database_of
 from keyfold.storage.jdbc.locks import CATALOG_KEY, DEFAULT_KEY, Locks, locks_of
+from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table
 from keyfold.stores.files import Files
 from keyfold.wire.layout import BRANCH_MARK, TableLayout
@@ -40,6 +42,7 @@ _MADE = {
     VIEWS: f"{_KEY}, view_name VARCHAR({_NAME}) NOT NULL, view_schema TEXT NOT NULL, "
     "PRIMARY KEY (catalog_key, database_name, view_name)",
 }
+_NOT_TWICE = "ON CONFLICT DO NOTHING"  # waits for another job that is making the same row
 _IN = "WHERE catalog_key = ? AND database_name = ?"
 _ONE_TABLE, _ONE_VIEW = f"{_IN} AND table_name = ?", f"{_IN} AND view_name = ?"
 
@@ -86,37 +89,41 @@ class JdbcNames(Namespaces):
 
     def create(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         name = self._new_name(namespace, properties)
-        stored = {_EXISTS: "true", **properties, "location": self.path(name)}
-        _check_lengths(f"namespace {name}", stored)
-        try:
-            with self._changing() as connection:
-                self._insert(connection, PROPERTIES, stored, name)
-        except DuplicateError:
-            raise NamespaceExistsError(f"namespace {name} exists") from None
+        _check_properties(name, properties.items())
+        with self._changing() as connection:
+            if not self._made(connection, name):
+                raise NamespaceExistsError(f"namespace {name} exists")
+            stored = {**properties, "location": self.path(name)}
+            self._store(connection, PROPERTIES, stored, name)
+
+    def _made(self, connection: Connection, name: str) -> bool:
+        """Whether the namespace has got the row that each has."""
+        columns = "catalog_key, database_name, property_key, property_value"
+        row = f"INSERT INTO {PROPERTIES} ({columns}) VALUES (?, ?, '{_EXISTS}', 'true')"
+        return connection.change(f"{row} {_NOT_TWICE}", self.key, name) > 0
 
     def alter(self, namespace: Namespace, changed: Mapping[str, str], unset: Sequence[str]) -> None:
         self._check_changes(namespace, changed, unset)
         name = self.require(namespace)
-        _check_lengths(f"namespace {name}", changed)
+        _check_properties(name, [*changed.items(), *((gone, "") for gone in unset)])
         with self._changing() as connection:
-            kept = self._properties(connection, name)
-            for gone in {*changed, *unset} & kept.keys() - {_EXISTS}:
+            self._made(connection, name)  # Paimon's Java leaves `default` without rows
+            for gone in unset:
                 one = f"DELETE FROM {PROPERTIES} {_IN} AND property_key = ?"
                 connection.change(one, self.key, name, gone)
-            stored = dict(changed) if kept else {_EXISTS: "true", **changed}
-            self._insert(connection, PROPERTIES, stored, name)
+            self._store(connection, PROPERTIES, changed, name)
 
     def drop(self, namespace: Namespace, cascade: bool) -> bool:
         name = self.require(namespace) if self._is_there(namespace) else ""
         if not name:
             return False
         self._check_empty(name, cascade)
-        for table in self.tables(name):
+        for table in self.tables(name) if cascade else ():
             with self.locked((name, table)):
                 self.unregister(name, table)
                 in_place.remove(self.files, self.table_path(name, table))
-        with self._changing() as connection:
-            for rows in (TABLES, PROPERTIES, TABLE_PROPERTIES, VIEWS):
+        with self._changing() as connection:  # a table or view made meanwhile keeps its row
+            for rows in (PROPERTIES, VIEWS) if cascade else (PROPERTIES,):
                 connection.change(f"DELETE FROM {rows} {_IN}", self.key, name)
         return True
 
@@ -144,13 +151,28 @@ class JdbcNames(Namespaces):
                 "DROP TABLE it"
             )
 
-    def check_free(self, table: str) -> None:
+    def check_free(self, name: str, table: str) -> None:
         """Raises TableError if a table is there that the database does not know."""
-        if self.files.names(f"{table}/schema"):
+        place = self.table_path(name, table)
+        if Schemas(self.files, place, place).latest_id() is None:
+            return
+        with self._changing() as connection:  # waits for a job that has just moved it there
+            if not self._added(connection, name, table):
+                return
             raise TableError(
-                f"{table} holds a table that the catalog's database has no row of: move the folder "
+                f"{place} holds a table that the catalog's database has no row of: move the folder "
                 "away, or let Paimon's sys.repair add it"
             )
+
+    def _added(self, connection: Connection, name: str, table: str) -> bool:
+        """Whether the table has got a row; False if it has one."""
+        row = f"INSERT INTO {TABLES} (catalog_key, database_name, table_name) VALUES (?, ?, ?)"
+        return connection.change(f"{row} {_NOT_TWICE}", self.key, name, table) > 0
+
+    def _held(self, connection: Connection, name: str, table: str) -> bool:
+        """Whether the table has a row, which nobody else changes before our transaction ends."""
+        same = f"UPDATE {TABLES} SET table_name = table_name {_ONE_TABLE}"
+        return connection.change(same, self.key, name, table) > 0
 
     @contextlib.contextmanager
     def locked(self, *tables: tuple[str, str]) -> Iterator[None]:
@@ -160,19 +182,37 @@ class JdbcNames(Namespaces):
                     held.enter_context(self.locks.held(*table))
             yield
 
-    def register(self, name: str, table: str, find: Callable[[], Table | None]) -> None:
+    def check_layout(self, layout: TableLayout) -> None:
+        if self.is_synced:
+            _properties_of(layout)
+
+    @contextlib.contextmanager
+    def registering(
+        self, name: str, table: str, find: Callable[[], Table | None]
+    ) -> Iterator[None]:
         found = find()
-        if found is None:  # somebody dropped it
-            return
-        stored = _properties_of(found.layout) if self.is_synced else {}
         with self._changing() as connection:
-            if not connection.ask(f"SELECT 1 FROM {TABLES} {_ONE_TABLE}", self.key, name, table):
-                row = f"INSERT INTO {TABLES} (catalog_key, database_name, table_name)"
-                connection.change(f"{row} VALUES (?, ?, ?)", self.key, name, table)
-            if self.is_synced:
-                all_of_it = f"DELETE FROM {TABLE_PROPERTIES} {_ONE_TABLE}"
-                connection.change(all_of_it, self.key, name, table)
-                self._insert(connection, TABLE_PROPERTIES, stored, name, table)
+            self._added(connection, name, table)
+            self._held(connection, name, table)
+            if found is not None:
+                self._store_options(connection, name, table, found.layout)
+            yield
+
+    def note_options(self, name: str, table: str, find: Callable[[], Table | None]) -> None:
+        with self._changing() as connection:
+            if self._held(connection, name, table):  # else somebody dropped it
+                found = find()  # not before: the last of several ALTER counts
+                if found is not None:
+                    self._store_options(connection, name, table, found.layout)
+
+    def _store_options(
+        self, connection: Connection, name: str, table: str, layout: TableLayout
+    ) -> None:
+        if self.is_synced:
+            stored = _properties_of(layout)
+            all_of_it = f"DELETE FROM {TABLE_PROPERTIES} {_ONE_TABLE}"
+            connection.change(all_of_it, self.key, name, table)
+            self._store(connection, TABLE_PROPERTIES, stored, name, table)
 
     def unregister(self, name: str, table: str) -> bool | None:
         with self._changing() as connection:
@@ -184,9 +224,10 @@ class JdbcNames(Namespaces):
     def renaming(self, table: tuple[str, str], to: tuple[str, str]) -> Iterator[None]:
         try:
             with self._changing() as connection:
-                for rows in (TABLES, TABLE_PROPERTIES):
-                    moved = f"UPDATE {rows} SET database_name = ?, table_name = ? {_ONE_TABLE}"
-                    connection.change(moved, *to, self.key, *table)
+                moved = f"SET database_name = ?, table_name = ? {_ONE_TABLE}"
+                if not connection.change(f"UPDATE {TABLES} {moved}", *to, self.key, *table):
+                    raise missing_table(".".join(table), is_view=False)
+                connection.change(f"UPDATE {TABLE_PROPERTIES} {moved}", *to, self.key, *table)
                 yield
         except DuplicateError:
             raise TableExistsError(f"table {'.'.join(to)} exists") from None
@@ -209,22 +250,19 @@ class JdbcNames(Namespaces):
         return found[0].encode()
 
     def add_view(self, name: str, view: str, stored: Mapping[str, object]) -> bool:
-        row = f"INSERT INTO {VIEWS} (view_schema, catalog_key, database_name, view_name)"
-        text = json.dumps(stored, ensure_ascii=False)
-        try:
-            with self._changing() as connection:
-                connection.change(f"{row} VALUES (?, ?, ?, ?)", text, self.key, name, view)
-        except DuplicateError:
-            return False
-        return True
+        return self._stored_view(name, view, stored, _NOT_TWICE)
 
     def replace_view(self, name: str, view: str, stored: Mapping[str, object]) -> None:
+        key = "catalog_key, database_name, view_name"
+        again = f"ON CONFLICT ({key}) DO UPDATE SET view_schema = excluded.view_schema"
+        self._stored_view(name, view, stored, again)
+
+    def _stored_view(self, name: str, view: str, stored: Mapping[str, object], again: str) -> bool:
+        row = f"INSERT INTO {VIEWS} (view_schema, catalog_key, database_name, view_name)"
         text = json.dumps(stored, ensure_ascii=False)
-        changed = f"UPDATE {VIEWS} SET view_schema = ? {_ONE_VIEW}"
         with self._changing() as connection:
-            is_there = connection.change(changed, text, self.key, name, view) > 0
-        if not is_there and not self.add_view(name, view, stored):
-            self.replace_view(name, view, stored)  # made meanwhile
+            row += f" VALUES (?, ?, ?, ?) {again}"
+            return connection.change(row, text, self.key, name, view) > 0
 
     def remove_view(self, name: str, view: str) -> None:
         with self._changing() as connection:
@@ -238,14 +276,16 @@ class JdbcNames(Namespaces):
         with self.database.connection() as connection, connection.transaction():
             yield connection
 
-    def _insert(
+    def _store(
         self, connection: Connection, rows: str, properties: Mapping[str, str], *owner: str
     ) -> None:
+        """Set properties, which another job may be setting too."""
         owners = ", ".join(("database_name", "table_name")[: len(owner)])
-        values = ", ".join("?" * (len(owner) + 3))
-        row = f"INSERT INTO {rows} (catalog_key, {owners}, property_key, property_value)"
-        for name, value in properties.items():
-            connection.change(f"{row} VALUES ({values})", self.key, *owner, name, value)
+        key, values = f"catalog_key, {owners}, property_key", ", ".join("?" * (len(owner) + 3))
+        row = f"INSERT INTO {rows} ({key}, property_value) VALUES ({values})"
+        again = f"ON CONFLICT ({key}) DO UPDATE SET property_value = excluded.property_value"
+        for name, value in sorted(properties.items()):  # of two jobs neither waits for the other
+            connection.change(f"{row} {again}", self.key, *owner, name, value)
 
 
 def _properties_of(layout: TableLayout) -> dict[str, str]:
@@ -261,6 +301,16 @@ def _properties_of(layout: TableLayout) -> dict[str, str]:
     hint = f"; the catalog's setting {SYNCED} = false keeps options out of the database"
     _check_lengths(f"table {layout.name}", found, hint)
     return found
+
+
+def _check_properties(name: str, properties: Iterable[tuple[str, str]]) -> None:
+    """Raises TableError if a namespace can't have one of the properties."""
+    found = dict(properties)
+    if _EXISTS in found:
+        raise TableError(
+            f"property {_EXISTS} of namespace {name} is the catalog's own: take another name"
+        )
+    _check_lengths(f"namespace {name}", found)
 
 
 def _check_lengths(owner: str, properties: Mapping[str, str], hint: str = "") -> None:

@@ -23,6 +23,7 @@ from keyfold.storage.metadata.documents import document, text_of
 from keyfold.storage.table import Table
 from keyfold.stores import folders
 from keyfold.stores.files import Files
+from keyfold.wire.layout import TableLayout
 
 SUFFIX = ".db"
 DEFAULT = "default"
@@ -97,8 +98,19 @@ class Namespaces:
         """
         return contextlib.nullcontext()
 
-    def register(self, name: str, table: str, find: Callable[[], Table | None]) -> None:
-        """Note that a table is there, as `find` gives it."""
+    def check_layout(self, layout: TableLayout) -> None:
+        """Raises TableError if the options of a table can't be noted. Here nobody notes them."""
+
+    def registering(
+        self, name: str, table: str, find: Callable[[], Table | None]
+    ) -> AbstractContextManager[None]:
+        """A context that puts the folder of a table, which `find` gives, in its place; the table is
+        noted if that succeeds.
+        """
+        return contextlib.nullcontext()
+
+    def note_options(self, name: str, table: str, find: Callable[[], Table | None]) -> None:
+        """Note the options of a table that is there, as `find` gives it."""
 
     def unregister(self, name: str, table: str) -> bool | None:
         """Note that a table is gone; whether it was noted, None if nobody notes."""
@@ -154,7 +166,7 @@ class Namespaces:
             return False
         return len(table.encode()) <= _FOLDER_LONGEST and self.exists(namespace[0])
 
-    def check_free(self, table: str) -> None:
+    def check_free(self, name: str, table: str) -> None:
         """Raises TableError if something else is in the way of a new table. Here nothing is."""
 
     def names(self) -> list[str]:

@@ -66,7 +66,7 @@ class Folder(Namespaces):
             raise TableError(f"{table} is a file: expected the folder of a table")
         return True
 
-    def check_free(self, table: str) -> None:
+    def check_free(self, name: str, table: str) -> None:
         """Raises TableError if the folder is not empty."""
         found = self.files.names(table)
         if found:

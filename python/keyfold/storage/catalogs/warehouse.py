@@ -6,7 +6,7 @@ until the new one is complete.
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -36,7 +36,7 @@ from keyfold.storage.rest_client import is_rest
 from keyfold.storage.schema.alter import alter
 from keyfold.storage.schema.definition import Check, NewTable, define
 from keyfold.storage.schema.save_as_table import redefine
-from keyfold.storage.schema.schemas import Schemas
+from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.storage.table import Table
 from keyfold.stores import folders
 from keyfold.stores.files import Files
@@ -146,9 +146,14 @@ class WarehouseCatalog:
         found = table.load(self.files, location, self.name, namespace, name, branch)
         return found and replace(found, lock=lock_of(self.options, location, namespace, name))
 
-    def _register(self, namespace: str, name: str) -> None:
-        of_main = partial(self._load, self.location(namespace, name), namespace, name)
-        self.namespaces.register(namespace, name, of_main)
+    def _of_main(self, namespace: str, name: str) -> Callable[[], Table | None]:
+        return partial(self._load, self.location(namespace, name), namespace, name)
+
+    def _check(self, layout: TableLayout, before: TableLayout | None) -> TableLayout:
+        """The layout to store, after the checks of its engine and of who notes its options."""
+        settled = self.check_engine(layout, before)
+        self.namespaces.check_layout(settled)
+        return settled
 
     def _shown(self, namespace: str, name: str) -> str:
         return sql_name(self.name, namespace, name)
@@ -163,9 +168,8 @@ class WarehouseCatalog:
         existing = self._find(namespace, name)
         if existing is not None and if_not_exists:
             return existing
-        staged = self.stage(namespace, name, new, "create")
         try:
-            self.commit_staged(staged)
+            self.commit_staged(self.stage(namespace, name, new, "create"))
         except TableExistsError:
             if not if_not_exists:
                 raise
@@ -208,8 +212,9 @@ class WarehouseCatalog:
         """Apply all changes or none. Returns the table after them."""
         found = self._changeable(namespace, name)
         with self.namespaces.locked((namespace[0], name)), found.reading_files():
-            alter(found.schemas, found.snapshots, changes, self.check_engine, found.live_files)
-            self._register(namespace[0], name.partition(BRANCH_MARK)[0])
+            alter(found.schemas, found.snapshots, changes, self._check, found.live_files)
+            base = namespace[0], name.partition(BRANCH_MARK)[0]
+            self.namespaces.note_options(*base, self._of_main(*base))
         return self.load_table(namespace, name)
 
     def _changeable(self, namespace: Namespace, name: str) -> Table:
@@ -267,22 +272,32 @@ class WarehouseCatalog:
         named, location = self._shown(database, name), self.location(database, name)
         if existing is None:
             self._check_no_view(namespace, name)
-            self.namespaces.check_free(location)
         if existing is not None and new.keeps:
-            schema = redefine(existing.layout, new, self.check_engine)
+            schema = redefine(existing.layout, new, self._check)
         else:
-            schema = define(named, location, new, self.check_engine)
+            schema = define(named, location, new, self._check)
         if not self.files.is_local:
             if existing is not None:
                 raise in_place.refuse_rename(self.namespaces.warehouse)
-            with self.namespaces.locked((database, name)):
-                stamp = in_place.make(self.files, schema)
-                self._register(database, name)
-            return Staged(database, name, schema.layout.location, mode, stamp)
+            return self._made_in_place(database, name, schema, mode)
+        if existing is None:
+            self.namespaces.check_free(database, name)
         staged = Staged(database, name, self._aside(database), mode)
         moved = replace(schema, layout=replace(schema.layout, location=staged.location))
         Schemas(self.files, staged.location, schema.layout.name).publish(moved)
         return staged
+
+    def _made_in_place(self, database: str, name: str, schema: StoredSchema, mode: str) -> Staged:
+        with self.namespaces.locked((database, name)):
+            self.namespaces.check_free(database, name)
+            stamp = in_place.make(self.files, schema)
+            try:
+                with self.namespaces.registering(database, name, self._of_main(database, name)):
+                    pass
+            except BaseException:
+                in_place.unmake(self.files, schema.layout.location, stamp)
+                raise
+        return Staged(database, name, schema.layout.location, mode, stamp)
 
     def stage_folder(self, namespace: Namespace, name: str) -> Staged:
         """A place aside for the folder of a new table, for `commit_staged`. Raises TableExistsError
@@ -293,7 +308,7 @@ class WarehouseCatalog:
         if self._find(namespace, name) is not None:
             raise TableExistsError(f"table {self._shown(database, name)} exists")
         self._check_no_view(namespace, name)
-        self.namespaces.check_free(self.location(database, name))
+        self.namespaces.check_free(database, name)
         return Staged(database, name, self._aside(database), "create")
 
     def _aside(self, database: str) -> str:
@@ -321,13 +336,16 @@ class WarehouseCatalog:
         target = self.location(staged.namespace, staged.table)
         if staged.location == target:
             return
-        with self.namespaces.locked((staged.namespace, staged.table)):
-            self._put(staged, target)
-            self._register(staged.namespace, staged.table)
+        named = staged.namespace, staged.table
+        with self.namespaces.locked(named):
+            if staged.mode != "replace":
+                self._check_still_free(staged, target)
+            made = partial(self._load, staged.location, *named)
+            with self.namespaces.registering(*named, made):
+                self._put(staged, target)
 
     def _put(self, staged: Staged, target: str) -> None:
         if staged.mode != "replace":
-            self._check_still_free(staged, target)
             if folders.move(staged.location, target):
                 return
             self._check_place(staged, target)
@@ -345,7 +363,7 @@ class WarehouseCatalog:
         """
         try:
             if Schemas(self.files, target, target).latest_id() is None:
-                self.namespaces.check_free(target)
+                self.namespaces.check_free(staged.namespace, staged.table)
             elif staged.mode == "create":
                 raise TableExistsError(f"table {self._staged_name(staged)} exists")
         except KeyfoldError:

@@ -77,6 +77,11 @@ def _sqlite(shown: str, place: str, properties: Mapping[str, str]) -> Address:
 
 
 def _postgresql(shown: str, place: str, properties: Mapping[str, str]) -> Address:
+    if "@" in place:
+        raise NotSupportedError(
+            f"the catalog's uri {shown}: a login before the host is not supported: set jdbc.user "
+            "and jdbc.password"
+        )
     hosts, _, database = place[2:].partition("/") if place.startswith("//") else ("", "", place)
     servers = [_host_and_port(one) for one in hosts.split(",")]
     given = {
@@ -86,7 +91,8 @@ def _postgresql(shown: str, place: str, properties: Mapping[str, str]) -> Addres
         "connect_timeout": _CONNECT_SECONDS,
     }
     _check_known(shown, properties, (*_SAME, *_POSTGRESQL))
-    for name, value in properties.items():
+    for name in (one for one in (*_POSTGRESQL, *_SAME) if one in properties):
+        value = properties[name]
         given |= _POSTGRESQL[name](value) if name in _POSTGRESQL else {name: value}
     return Address(POSTGRESQL, shown, {name: text for name, text in given.items() if text})
 
@@ -112,7 +118,8 @@ def _schema(name: str) -> dict[str, str]:
     return {"options": f"-c search_path={escaped}"}
 
 
-# Properties of PostgreSQL's Java driver that libpq has under other names.
+# Properties of PostgreSQL's Java driver that libpq has under other names; of two with one meaning
+# the later one counts, and before all of them `sslmode`.
 _POSTGRESQL: dict[str, Callable[[str], dict[str, str]]] = {
     "ssl": lambda text: {"sslmode": "verify-full"} if text.lower() in ("", "true") else {},
     "connectTimeout": lambda text: {"connect_timeout": text},

@@ -75,8 +75,12 @@ class Connection:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """A context whose changes are there at its end, or not at all if it raises."""
-        self.change("BEGIN IMMEDIATE" if self.address.kind == SQLITE else "BEGIN")
+        """A context whose changes are there at its end, or not at all if it raises.
+
+        Nobody reads an SQLite file meanwhile: a query that is open keeps us from beginning, and not
+        from the end, when folders have moved.
+        """
+        self.change("BEGIN EXCLUSIVE" if self.address.kind == SQLITE else "BEGIN")
         try:
             yield
         except BaseException:
