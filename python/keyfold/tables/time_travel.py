@@ -81,7 +81,7 @@ def rolled_back(
     if len(given) != 1:
         raise TableError(
             f"rollback of table {load().layout.name}: expected one of snapshot, tag and timestamp, "
-            f"found {len(given)}"
+            f"found {len(given) or 'none'}"
         )
     if timestamp is not None:
         millis = millis_of(f"rollback of table {load().layout.name}: timestamp", timestamp)

@@ -230,3 +230,41 @@ def test_columns_that_are_not_assigned_keep_what_others_write(catalog: Catalog) 
     table.upsert([{"k": 1, "b": 5}])
     table.compact()
     assert table.scan().to_pylist() == [{"k": 1, "a": 2, "b": 5}]
+
+
+REFUSED: dict[str, tuple[Call, str]] = {
+    "a predicate in SQL": (
+        lambda t: t.merge([{"k": 1}]).when_matched_delete("n = 3").execute(),
+        "expected a predicate as an expression of pyarrow.compute, such as .*, found 'n = 3'",
+    ),
+    "a value in SQL": (
+        lambda t: t.update(None, {"n": "n + 1"}),
+        r"does not take 'n \+ 1': expected a whole number.*; an expression is one of pyarrow",
+    ),
+    "a function": (
+        lambda t: t.update("upper(s) = 'A'", {"n": 1}),
+        r"expected a comparison \(the function upper is not supported here\), found \(",
+    ),
+    "tuples in a merge": (
+        lambda t: t.merge([(1, 2)]).when_matched_delete().execute(),
+        "a list of dictionaries.*, found one of tuple",
+    ),
+    "tuples": (lambda t: t.upsert([(1, 2)]), "a list of dictionaries.*, found one of tuple"),
+    "no version": (lambda t: t.rollback(), "tag and timestamp, found none"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_wrong_is_said_in_words_of_users(table: Table, name: str) -> None:
+    call, message = REFUSED[name]
+    with pytest.raises(TableError, match=message):
+        call(table)
+    assert table.snapshot == 1
+
+
+def test_a_source_without_rows(table: Table) -> None:
+    for source in ([], iter([])):
+        merge = table.merge(source).when_matched_update_all().when_not_matched_insert_all()
+        assert merge.execute() is None
+    assert table.merge([]).when_not_matched_by_source_delete(pc.field("target", "k") > 0).execute()
+    assert set(rows(table)) == {0}

@@ -143,6 +143,12 @@ def _opened(into: _Into, data: Any) -> _Opened:
     return _of_items(into, iter(data))
 
 
+def is_unnamed(row: Any) -> bool:
+    """Whether an item of rows is a row without names of columns."""
+    named = Mapping | pa.RecordBatch | pa.Table
+    return isinstance(row, tuple | list) and bool(row) and not isinstance(row[0], named)
+
+
 def _is_column(layout: TableLayout, name: str) -> bool:
     return matched((column.name for column in layout.columns), name) is not None
 
@@ -152,6 +158,8 @@ def _of_items(into: _Into, items: Iterator[Any]) -> _Opened:
     first = next(items, None)
     if first is None:
         return _Opened((), iter(()))
+    if is_unnamed(first):
+        raise into.refused(f"expected {FORMS}, found one of {type(first).__name__}")
     every = itertools.chain((first,), items)
     if isinstance(first, Mapping):
         return _of_dictionaries(into, every)

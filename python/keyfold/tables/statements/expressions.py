@@ -17,6 +17,7 @@ from keyfold.tables.statements.statement import Flags
 from keyfold.wire.layout import Column, TableLayout
 
 TARGET, SOURCE = SIDES = ("target", "source")
+_EXAMPLE = "such as pc.field('n')"
 _WRONG = (pa.ArrowException, TypeError, ValueError)
 
 
@@ -61,7 +62,7 @@ class AssignedValues:
             if name in made:
                 found[name] = self.converted(column, made[name], named)
             else:
-                one = self.converted(column, [value], None)
+                one = self._constant(column, value)
                 found[name] = pa.repeat(one[0], rows.num_rows)
         return found
 
@@ -69,6 +70,11 @@ class AssignedValues:
         """The rows for which a condition is true; None without one."""
         if condition is None:
             return None
+        if not isinstance(condition, pc.Expression):
+            raise self.refused(
+                f"expected a predicate as an expression of pyarrow.compute, {_EXAMPLE} > 3, found "
+                f"{shown(condition)}"
+            )
         found = self._evaluated(rows, {"condition": condition})["condition"]
         if not pa.types.is_boolean(found.type):
             raise self.refused(f"expected a condition, found {condition}, of type {found.type}")
@@ -96,6 +102,17 @@ class AssignedValues:
             known = ", ".join(path for field in rows.schema for path in _paths(field))
             return f"{name} = {one} names no field; there are {known}"
         return f"{name} = {one}: {first}"
+
+    def _constant(self, column: Column, value: Any) -> pa.Array:
+        """A value in the type of its column. A text may be meant as an expression."""
+        try:
+            return self.converted(column, [value], None)
+        except TableError as error:
+            if not isinstance(value, str):
+                raise
+            raise TableError(
+                f"{error}; an expression is one of pyarrow.compute, {_EXAMPLE} + 1"
+            ) from error
 
     def converted(self, column: Column, given: Given, named: pa.RecordBatch | None) -> pa.Array:
         """Values in the type of their column, of rows whose keys are in `named`."""

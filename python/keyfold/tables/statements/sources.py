@@ -11,7 +11,7 @@ from keyfold.tables.rows import optional
 from keyfold.tables.rows.conversions.atoms import plain
 from keyfold.tables.rows.conversions.unfit import Given, matched, shown
 from keyfold.tables.rows.frames import of_arrow, of_pandas
-from keyfold.tables.rows.incoming import FORMS
+from keyfold.tables.rows.incoming import FORMS, is_unnamed
 from keyfold.tables.statements.expressions import AssignedValues, whole
 
 
@@ -42,7 +42,11 @@ def _table(values: AssignedValues, data: Any) -> pa.Table:
     if isinstance(data, Mapping | str | bytes) or not isinstance(data, Iterable):
         raise values.refused(f"expected {FORMS}, found {type(data).__name__}")
     rows = list(data)
-    if rows and all(isinstance(row, Mapping) for row in rows):
+    if not rows:
+        return _of_columns(values, {name: [] for name in known})
+    if unnamed := next(filter(is_unnamed, rows), None):
+        raise values.refused(f"expected {FORMS}, found one of {type(unnamed).__name__}")
+    if all(isinstance(row, Mapping) for row in rows):
         rows = _renamed(values, rows)
         found = dict.fromkeys(name for row in rows for name in row)
         return _of_columns(values, {name: [row.get(name) for row in rows] for name in found})

@@ -143,9 +143,9 @@ class _Reader:
     def _column(self) -> Column:
         name = self.cursor.name()
         if self.cursor.sees("("):
-            self.cursor.fail(f"a comparison: the function {name} is not supported here;")
+            self.cursor.fail(f"a comparison (the function {name} is not supported here)")
         if self.cursor.sees("."):
-            self.cursor.fail(f"a comparison: fields of the column {name} are not supported here;")
+            self.cursor.fail(f"a comparison (fields of the column {name} are not supported here)")
         if not self._layout.has_column(name):
             alike = [c for c in self._layout.columns if c.name.lower() == name.lower()]
             if len(alike) == 1:
@@ -186,7 +186,7 @@ class _Reader:
             elif word in ("TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ"):
                 found = text
             else:
-                self.cursor.fail(f"a constant: {word} '…' is not supported here;")
+                self.cursor.fail(f"a constant ({word} '…' is not supported here)")
         except ValueError:
             self.cursor.fail(f"a constant of {word}")
         self.cursor.take()
