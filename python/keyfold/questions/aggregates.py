@@ -15,6 +15,7 @@ from keyfold.bridge.frames import Frame
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.group_by.bound import BoundCall, bind, functions
 from keyfold.group_by.folds import folding
+from keyfold.group_by.set_functions import SET_FUNCTIONS
 from keyfold.group_by.stated import StateCall
 from keyfold.options import provided
 from keyfold.questions.serve import CODE, Questions
@@ -29,15 +30,18 @@ QUESTIONS = Questions()
 def aggregate_functions(question: Frame) -> dict[str, Any]:
     """Every aggregate, the session's own ones too: its names and the lines of DESCRIBE FUNCTION."""
     theirs = [found for name in provided.names("aggregates") if (found := find(name)) is not None]
-    return {"functions": [_described(one) for one in [*functions(), *theirs]]}
+    of_sets = [one.described() for one in dict.fromkeys(SET_FUNCTIONS.values())]
+    return {"functions": [*(_described(one) for one in [*functions(), *theirs]), *of_sets]}
 
 
 @QUESTIONS.look
 def bind_aggregate(question: Frame) -> dict[str, Any]:
-    """One call: what its tasks need, the types of argument and result (Spark's JSON as text),
+    """One call: what its tasks need, the types of arguments and result (Spark's JSON as text),
     `empty`, the SQL text of the result of no rows if that is not NULL, and `in_scans`, whether a
     fold of folds of some rows each is the fold of all, NULL of no rows included.
     """
+    if question["name"] in SET_FUNCTIONS:
+        return SET_FUNCTIONS[question["name"]].bound(question["types"])
     call = bind(
         question["name"],
         question["types"],
@@ -52,7 +56,7 @@ def bind_aggregate(question: Frame) -> dict[str, Any]:
         "fold": call.to_json(),
         "name": call.name,
         "result": kind,
-        "argument": question["types"][0] if takes_any else kind,
+        "arguments": [question["types"][0] if takes_any else kind],
         "empty": call.aggregate.of_nothing,
         "signature": call.signature,
         "in_scans": in_scans,

@@ -24,10 +24,13 @@ object Aggregates {
 
   def find(name: String): Option[KnownAggregate] = byName.get(name.toLowerCase(java.util.Locale.ROOT))
 
-  /** An aggregate for a column of this type. Constants are text, None for NULL. */
-  def bind(name: String, column: DataType, positional: Seq[Option[String]],
-      options: Map[String, Option[String]]): BoundAggregate =
-    new BoundAggregate(ask("bind_aggregate", "name" -> name, "types" -> Seq(column.json),
+  /** Whether a name is that of an aggregate over bitmaps, sketches or quantile states. */
+  def isOfSets(name: String): Boolean = find(name).exists(_.isOfSets)
+
+  /** An aggregate for columns of these types. Constants are text, None for NULL. */
+  def bind(name: String, columns: Seq[DataType], positional: Seq[Option[String]] = Nil,
+      options: Map[String, Option[String]] = Map.empty): BoundAggregate =
+    new BoundAggregate(ask("bind_aggregate", "name" -> name, "types" -> columns.map(_.json),
       "positional" -> positional, "options" -> options))
 
   /** Asks about functions, those of the session among them. */
@@ -42,20 +45,22 @@ object Aggregates {
 final class KnownAggregate(json: JsonNode) {
   val name: String = json.get("name").asText
   val names: Seq[String] = Json.strings(json.get("names"))
-  val hasOptions: Boolean = json.get("has_options").asBoolean
+  val hasOptions: Boolean = json.path("has_options").asBoolean
+  /** Whether all its arguments are columns, of bitmaps, sketches or quantile states. */
+  val isOfSets: Boolean = json.path("is_of_sets").asBoolean
 
   /** The lines that DESCRIBE FUNCTION prints. */
   val lines: Seq[String] = Json.strings(json.get("lines"))
 }
 
-/** Driver side: an aggregate of a column of one type; `fold` is what workers are told of it, `empty` the SQL of
+/** Driver side: an aggregate of columns of some types; `fold` is what workers are told of it, `empty` the SQL of
   * its value over no rows if that is not NULL.
   */
 final class BoundAggregate(json: JsonNode) {
   val name: String = json.get("name").asText
   val fold: String = Json.text(json.get("fold"))
   val result: DataType = DataType.fromJson(json.get("result").asText)
-  val argument: DataType = DataType.fromJson(json.get("argument").asText)
+  val arguments: Seq[DataType] = Json.strings(json.get("arguments")).map(DataType.fromJson)
   val signature: String = json.path("signature").asText
   val empty: Option[String] = Json.optional(json, "empty")
   /** Whether a fold of what scans have folded is that of all rows. */

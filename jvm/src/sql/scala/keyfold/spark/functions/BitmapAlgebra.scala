@@ -1,13 +1,12 @@
 package keyfold.spark.functions
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.catalog.functions.BoundFunction
 import org.apache.spark.sql.types._
 
 /** Both sides: an operation over two bitmaps or more, from left to right, or how many numbers its result has. */
 final class BitmapAlgebra(override val about: About, val isCount: Boolean, skipsNulls: Boolean)(
     operation: (Bitmap, Bitmap) => Bitmap) extends Declared {
-  override protected def form: PartialFunction[Seq[DataType], BoundFunction] = {
+  override protected def form: PartialFunction[Seq[DataType], Scalar[_]] = {
     case found if found.length > 1 && isCount =>
       new OverBitmaps[Long](this, LongType, found.length)(_.fold(0L)(_.cardinality))
     case found if found.length > 1 => new OverBitmaps(this, BinaryType, found.length)(_.map(_.toBytes).orNull)

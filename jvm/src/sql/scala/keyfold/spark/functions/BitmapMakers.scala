@@ -4,7 +4,6 @@ import scala.annotation.nowarn
 
 import org.apache.commons.codec.digest.MurmurHash3
 import org.apache.spark.sql.catalyst.util.ArrayData
-import org.apache.spark.sql.connector.catalog.functions.BoundFunction
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.hash.Murmur3_x86_32
 import org.apache.spark.unsafe.types.UTF8String
@@ -20,7 +19,7 @@ abstract class ToBitmap(name: String, isWide: Boolean) extends Declared {
     (if (isWide) bitmap.toWide else bitmap).toBytes
   }
 
-  override protected def form: PartialFunction[Seq[DataType], BoundFunction] = {
+  override protected def form: PartialFunction[Seq[DataType], Scalar[_]] = {
     case Seq(_: StringType) => new ToBitmapOfText(this)
     case Seq(Numbers.Whole(number)) => new ToBitmapOfNumber(this, number)
   }
@@ -65,7 +64,7 @@ abstract class ArrayBitmap(name: String, skipsNulls: Boolean) extends Declared {
   def of(numbers: Seq[Option[Decimal]]): Option[Bitmap] =
     Bitmap.ofAll((if (skipsNulls) numbers.filter(_.nonEmpty) else numbers).map(_.flatMap(Numbers.unsigned(_: Decimal))))
 
-  override protected def form: PartialFunction[Seq[DataType], BoundFunction] = {
+  override protected def form: PartialFunction[Seq[DataType], Scalar[_]] = {
     case Seq(ArrayType(Numbers.Whole(element), _)) => new BitmapOfArray(this, element)
     case Seq(NullType) => new BitmapOfArray(this, Numbers.OfBigint)
   }

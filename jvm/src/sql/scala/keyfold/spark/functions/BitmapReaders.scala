@@ -2,7 +2,6 @@ package keyfold.spark.functions
 
 import keyfold.spark.KeyfoldException
 import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData}
-import org.apache.spark.sql.connector.catalog.functions.BoundFunction
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -66,7 +65,7 @@ object BitmapContains extends Declared {
   override val about: About = About("bitmap_contains rb_contains", "(bitmap, whole number) BOOLEAN", "NULL",
     "whether a bitmap holds a number")
 
-  override protected def form: PartialFunction[Seq[DataType], BoundFunction] = {
+  override protected def form: PartialFunction[Seq[DataType], Scalar[_]] = {
     case Seq(_, Numbers.Whole(number)) => new BitmapHolds(number)
   }
 }

@@ -1,6 +1,6 @@
 package keyfold.spark.functions
 
-import org.apache.spark.sql.connector.catalog.functions.{BoundFunction, ScalarFunction, UnboundFunction}
+import org.apache.spark.sql.connector.catalog.functions.{ScalarFunction, UnboundFunction}
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /** Both sides: the description of a function; DESCRIBE FUNCTION shows it, docs/states.md is held to it.
@@ -13,53 +13,47 @@ final case class About(names: String, call: String, nulls: String, text: String)
   def result: String = call.substring(call.lastIndexOf(')') + 2)
 }
 
-/** Driver side: a function of every keyfold catalog, before its argument types are known. */
+/** Driver side: a scalar function of every keyfold catalog, before its argument types are known. */
 trait Declared extends UnboundFunction {
   def about: About
 
   override def name(): String = about.name
   override def description(): String = lines.mkString(". ")
-  def isAggregate: Boolean = false
 
   /** The lines that DESCRIBE FUNCTION prints. */
   def lines: Seq[String] = Seq(
     s"Usage: ${about.name}${about.arguments} -> ${about.result}",
-    s"Kind: ${if (isAggregate) "aggregate" else "scalar"}",
+    "Kind: scalar",
     s"Gives: ${about.text}",
     s"NULL: ${about.nulls}",
     s"Names: ${about.allNames.mkString(", ")}")
 
   /** The one form of this function, or the form for these types. Spark casts arguments to what it takes. */
-  protected def form: PartialFunction[Seq[DataType], BoundFunction]
+  protected def form: PartialFunction[Seq[DataType], Scalar[_]]
 
   /** The form for these types, or the error that Spark shows as FUNCTION_CANNOT_PROCESS_INPUT. */
-  override def bind(arguments: StructType): BoundFunction = {
+  override def bind(arguments: StructType): Scalar[_] = {
     val found = arguments.fields.toSeq.map(_.dataType)
     form.lift(found).filter(_.inputTypes.length == found.length).getOrElse(throw new UnsupportedOperationException(
       s"${about.name} takes ${about.arguments}, found ${found.map(_.sql).mkString("(", ", ", ")")}"))
   }
 }
 
-/** Executor side: one form of a function. Two of one name and types are the same function, so that Spark
-  * sees that `GROUP BY f(x)` and `SELECT f(x)` are one expression.
+/** Both sides: a scalar function with one form. Spark calls its `invoke` from generated code; where a
+  * number may be NULL without the result being NULL there is `produceResult` instead. Two of one name and types are the
+  * same function, so that Spark sees that `GROUP BY f(x)` and `SELECT f(x)` are one expression.
   */
-trait Bound extends BoundFunction {
+abstract class Scalar[R](val about: About, result: DataType, arguments: DataType*)
+    extends Declared with ScalarFunction[R] {
+  override protected def form: PartialFunction[Seq[DataType], Scalar[_]] = { case _ => this }
+  override def name(): String = about.name
+  override def inputTypes(): Array[DataType] = arguments.toArray
+  override def resultType(): DataType = result
   override def canonicalName(): String = s"keyfold.${name()}(${inputTypes.map(_.sql).mkString(",")})"
   override def toString: String = name()
   override def hashCode: Int = canonicalName.hashCode
   override def equals(other: Any): Boolean = other match {
-    case same: Bound => canonicalName == same.canonicalName
+    case same: Scalar[_] => canonicalName == same.canonicalName
     case _ => false
   }
-}
-
-/** Both sides: a scalar function with one form. Spark calls its `invoke` from generated code; where a
-  * number may be NULL without the result being NULL there is `produceResult` instead.
-  */
-abstract class Scalar[R](val about: About, result: DataType, arguments: DataType*)
-    extends Declared with ScalarFunction[R] with Bound {
-  override protected def form: PartialFunction[Seq[DataType], BoundFunction] = { case _ => this }
-  override def name(): String = about.name
-  override def inputTypes(): Array[DataType] = arguments.toArray
-  override def resultType(): DataType = result
 }

@@ -7,7 +7,7 @@ object Functions {
     BitmapCount, BitmapContains, BitmapMin, BitmapMax, BitmapToString, BitmapToArray,
     BitmapHasAny, BitmapHasAll, BitmapSubsetInRange, BitmapSubsetLimit, SubBitmap,
     HllHash, HllEmpty, HllCardinality,
-    ToQuantileState, QuantileStateEmpty, QuantilePercent) ++ BitmapAlgebra.all ++ FoldedFunctions.all
+    ToQuantileState, QuantileStateEmpty, QuantilePercent) ++ BitmapAlgebra.all
 
   val byName: Map[String, Declared] = all.flatMap(function => function.about.allNames.map(_ -> function)).toMap
 

@@ -1,7 +1,6 @@
 package keyfold.spark.functions
 
 import org.apache.datasketches.hll.{HllSketch, TgtHllType}
-import org.apache.spark.sql.connector.catalog.functions.BoundFunction
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -32,7 +31,7 @@ object HllHash extends Declared {
   override val about: About = About("hll_hash", "(whole number, STRING or BINARY) HLL", "an empty HLL",
     "the HLL sketch of one value; Spark's hll_sketch_estimate and hll_union read it")
 
-  override protected def form: PartialFunction[Seq[DataType], BoundFunction] = {
+  override protected def form: PartialFunction[Seq[DataType], Scalar[_]] = {
     case Seq(one) if Numbers.isBigint(one) => HllOfNumber
     case Seq(_: BinaryType) => HllOfBytes
     case Seq(_: StringType) => HllOfText

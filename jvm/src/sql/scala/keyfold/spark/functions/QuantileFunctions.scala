@@ -2,14 +2,13 @@ package keyfold.spark.functions
 
 import keyfold.spark.KeyfoldException
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.catalog.functions.BoundFunction
 import org.apache.spark.sql.types._
 
 object ToQuantileState extends Declared {
   override val about: About = About("to_quantile_state percentile_hash", "(DOUBLE[, compression]) quantile state",
     "an empty state", "the state of one number; compression from 2048 (also for any other) to 10000 is the t-digest's")
 
-  override protected def form: PartialFunction[Seq[DataType], BoundFunction] = {
+  override protected def form: PartialFunction[Seq[DataType], Scalar[_]] = {
     case found => new StateOfNumber(hasCompression = found.length > 1)
   }
 }

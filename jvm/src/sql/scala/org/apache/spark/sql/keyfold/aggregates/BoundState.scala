@@ -8,7 +8,6 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LocalRelation}
-import org.apache.spark.sql.connector.catalog.functions.ScalarFunction
 import org.apache.spark.sql.keyfold.Refusal
 import org.apache.spark.sql.types._
 
@@ -124,10 +123,10 @@ object BoundState {
   def scalar(name: String, inputs: Seq[Expression]): Expression = {
     val function = Functions.find(name).get
     def struct(inputs: Seq[Expression]): StructType = StructType(inputs.map(in => StructField("a", in.dataType)))
-    def bind(inputs: Seq[Expression]): Expression = function.bind(struct(inputs)) match {
-      case scalar: ScalarFunction[_] => V2ExpressionUtils.resolveScalarFunction(scalar,
-          inputs.zip(scalar.inputTypes).map { case (in, kind) => if (in.dataType == kind) in else Cast(in, kind) })
-      case other => throw new MatchError(other)
+    def bind(inputs: Seq[Expression]): Expression = {
+      val bound = function.bind(struct(inputs))
+      V2ExpressionUtils.resolveScalarFunction(bound,
+        inputs.zip(bound.inputTypes).map { case (in, kind) => if (in.dataType == kind) in else Cast(in, kind) })
     }
     try bind(inputs)
     catch { case _: UnsupportedOperationException => bind(inputs.map(Cast(_, StringType))) }

@@ -1,7 +1,6 @@
 package org.apache.spark.sql.keyfold.aggregates
 
-import keyfold.spark.Json
-import keyfold.spark.functions.{Declared, FoldForm}
+import keyfold.spark.functions.Declared
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.connector.catalog.functions.{ScalarFunction, UnboundFunction}
 import org.apache.spark.sql.errors.QueryCompilationErrors
@@ -28,18 +27,7 @@ object DeclaredCalls {
       case wrong: UnsupportedOperationException =>
         throw QueryCompilationErrors.functionCannotProcessInputError(function, arguments, wrong)
     }
-    bound match {
-      case scalar: ScalarFunction[_] => DeclaredCall(name, scalar, arguments)
-      case folded: FoldForm => fold(name, folded, arguments)
-      case other => throw new MatchError(other)
-    }
-  }
-
-  private def fold(name: String, form: FoldForm, arguments: Seq[Expression]): FoldFunction = {
-    val values = Option.when(arguments.size > 1)("values" -> (arguments.size - 2))
-    val described = Json.obj(Seq("name" -> form.name, "of" -> form.of) ++ values: _*)
-    FoldFunction(s"keyfold.$name", described.toString, form.resultType, Some(form.nothing), arguments,
-      isNeverNull = true, inputTypes = form.inputTypes.toSeq)
+    DeclaredCall(name, bound, arguments)
   }
 }
 

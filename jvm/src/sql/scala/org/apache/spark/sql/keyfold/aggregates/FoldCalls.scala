@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.UNRESOLVED_FUNCTION
 import org.apache.spark.sql.catalyst.util.toPrettySQL
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
+import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.internal.connector.V1Function
 import org.apache.spark.sql.keyfold.{Fields, Ours, Refusal}
@@ -21,7 +22,17 @@ object FoldCalls {
   def find(name: String): Option[UnboundFunction] = Aggregates.find(name).map { known =>
     val info = new ExpressionInfo(classOf[FoldFunction].getName, null, known.name, known.lines.mkString(". "), "", "",
       "", "", "", "", "scala_udf")
-    V1Function(info, (arguments: Seq[Expression]) => call(known, arguments))
+    V1Function(info, (arguments: Seq[Expression]) =>
+      if (known.isOfSets) ofSets(known, name, arguments) else call(known, arguments))
+  }
+
+  /** A call by the name that was written, whose arguments are columns. */
+  private def ofSets(known: KnownAggregate, name: String, arguments: Seq[Expression]): FoldFunction = {
+    if (arguments.exists(_.isInstanceOf[NamedArgumentExpression]))
+      throw QueryCompilationErrors.namedArgumentsNotSupported(name)
+    val bound = Aggregates.bind(known.name, arguments.map(_.dataType))
+    FoldFunction(s"keyfold.$name", bound.fold, bound.result, bound.empty, arguments, isNeverNull = true,
+      inputTypes = bound.arguments)
   }
 
   /** A call with one column, then options in the order in which Python declares them, or all by name. */
@@ -36,8 +47,8 @@ object FoldCalls {
         + s"${placed.length} (a * is all columns; Spark's own count(*) counts rows)")
     val options = named.collect { case one: NamedArgumentExpression => one.key -> constant(known, one.key, one.value) }
     val constants = placed.tail.zipWithIndex.map { case (value, i) => constant(known, s"argument ${i + 2}", value) }
-    val bound = Aggregates.bind(known.name, placed.head.dataType, constants, options.toMap)
-    val column = if (placed.head.dataType == bound.argument) placed.head else cast(placed.head, bound.argument)
+    val bound = Aggregates.bind(known.name, Seq(placed.head.dataType), constants, options.toMap)
+    val column = if (Seq(placed.head.dataType) == bound.arguments) placed.head else cast(placed.head, bound.arguments.head)
     FoldFunction(shown(known), bound.fold, bound.result, bound.empty, Seq(column), options =
       (placed.tail ++ named).map(option), inScans = bound.inScans)
   }

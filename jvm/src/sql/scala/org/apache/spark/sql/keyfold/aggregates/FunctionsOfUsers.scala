@@ -10,7 +10,7 @@ import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
 final class FunctionsOfUsers extends CatalogFunctions {
   override def names(namespace: Seq[String]): Iterable[String] = namespace match {
     case Seq() => Functions.byName.keySet ++ Aggregates.byName.keySet
-    case Seq("sys") => Functions.byName.keySet
+    case Seq("sys") => Functions.byName.keySet ++ Aggregates.byName.keySet.filter(Aggregates.isOfSets)
     case _ => Nil
   }
 
@@ -18,7 +18,7 @@ final class FunctionsOfUsers extends CatalogFunctions {
     def declared = Functions.find(name).map(DeclaredCalls.unbound(name, _))
     namespace match {
       case Seq() => declared.orElse(FoldCalls.find(name))
-      case Seq("sys") => declared
+      case Seq("sys") => declared.orElse(Option.when(Aggregates.isOfSets(name))(name).flatMap(FoldCalls.find))
       case _ => None
     }
   }

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.keyfold.aggregates
 
+import keyfold.spark.functions.{Aggregates, Functions}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedFunction, UnresolvedInlineTable, UnresolvedStar}
 import org.apache.spark.sql.catalyst.expressions._
@@ -65,7 +66,7 @@ final case class StateNames(session: SparkSession) extends Rule[LogicalPlan] {
     case _ => false
   }
 
-  private def isOwn(name: String): Boolean = keyfold.spark.functions.Functions.find(name).isDefined
+  private def isOwn(name: String): Boolean = Functions.find(name).isDefined || Aggregates.isOfSets(name)
 
   private def inRows(node: LogicalPlan): LogicalPlan = node match {
     case table: UnresolvedInlineTable if table.expressions.exists(_.exists(_.isInstanceOf[StateCall])) =>

@@ -1,8 +1,7 @@
 package org.apache.spark.sql.keyfold.statements
 
 import keyfold.spark.KeyfoldSource
-import keyfold.spark.functions.Aggregates
-import keyfold.spark.functions.Functions
+import keyfold.spark.functions.{Aggregates, Functions}
 import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{NoSuchTableException, UnresolvedFunctionName, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.AttributeReference
@@ -11,8 +10,8 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.keyfold.Ours
-import org.apache.spark.sql.keyfold.paths.TableAtPath
-import org.apache.spark.sql.keyfold.paths.TimeTravel
+import org.apache.spark.sql.keyfold.aggregates.TakenNames
+import org.apache.spark.sql.keyfold.paths.{TableAtPath, TimeTravel}
 import org.apache.spark.sql.types.StringType
 
 /** Driver side: two kinds of names that Spark misreads: `keyfold.`/data/stock`` where no table is, whose catalog
@@ -39,9 +38,10 @@ final case class NamesOfOurs(session: SparkSession) extends Rule[LogicalPlan] {
     case function: UnresolvedFunctionName =>
       val name = function.multipartIdentifier
       val isPlaced = name.length == 2 || name.length == 3 && name(1) == "sys"
-      val isOurs = isPlaced && Ours.catalog(session, name.head).isDefined
+      val isOurs = if (name.length == 1) !TakenNames.has(session, name.head) && Ours.catalogs(session).nonEmpty
+        else isPlaced && Ours.catalog(session, name.head).isDefined
       def lines = Functions.find(name.last).map(_.lines)
-        .orElse(Option.when(name.length == 2)(name.last).flatMap(Aggregates.find).map(_.lines))
+        .orElse(Aggregates.find(name.last).filter(name.length < 3 || _.isOfSets).map(_.lines))
       Option.when(isOurs)(lines).flatten.map { found =>
         val lines = s"Function: ${name.mkString(".")}" +: found
         val output = AttributeReference("function_desc", StringType, nullable = false)()
