@@ -92,3 +92,20 @@ def plans(spark: SparkSession) -> dict[int, str]:
     found = spark._jsparkSession.sharedState().statusStore().executionsList()
     kept = [found.apply(place) for place in range(found.size())]
     return {one.executionId(): one.physicalPlanDescription() for one in kept}
+
+
+def nodes(spark: SparkSession, after: int) -> list[tuple[str, dict[str, str]]]:
+    """The nodes in the plans of later statements: what each is, and its figures in the UI."""
+    store = spark._jsparkSession.sharedState().statusStore()
+    found = []
+    for number in (number for number in plans(spark) if number > after):
+        values = store.executionMetrics(number)
+        every = store.planGraph(number).allNodes()
+        for node in (every.apply(place) for place in range(every.size())):
+            named = {}
+            for place in range(node.metrics().size()):
+                metric = node.metrics().apply(place)
+                value = values.get(metric.accumulatorId())
+                named[metric.name()] = value.get() if value.isDefined() else ""
+            found.append((node.desc(), named))
+    return found

@@ -5,6 +5,7 @@ slow model.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,15 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.pipelines.runs import HAS_FLOWS_IN_SQL, Event, Pipeline, blocks, server
+from integration.pipelines.runs import (
+    HAS_FLOWS_IN_SQL,
+    Event,
+    Pipeline,
+    blocks,
+    nodes,
+    plans,
+    server,
+)
 from integration.planning.plans import assert_ours
 from tests import readers
 
@@ -87,6 +96,24 @@ def rows(spark: SparkSession, table: str) -> list[Version]:
     return sorted((tuple(row) for row in assert_ours(frame).collect()), key=by_start)
 
 
+def assert_looked_up(found: Sequence[tuple[str, dict[str, str]]], versions_of_keys: int) -> None:
+    """A batch reads the versions of its own keys, each time that the target is in a plan. Spark
+    scans the table of what versions hide, once, for rows that it may remove from it.
+    """
+    of_target = re.compile(r"\b(?<!aux_state_)customer_moves\b")
+    ours = [(text, figures) for text, figures in found if "customer_moves" in text]
+    for t in ours:
+        print(t)
+    scans = [text for text, _ in ours if text.startswith("BatchScan")]
+    lookups = [
+        one for text, one in ours if text.startswith("LookupJoin") and of_target.search(text)
+    ]
+    assert not [text for text in scans if of_target.search(text)]
+    assert lookups
+    for one in lookups:
+        assert int(one["keys looked up"].replace(",", "")) <= 2 * versions_of_keys
+
+
 def test_versions(
     spark: SparkSession, server: str, warehouse: Path, tmp_path: Path, seed: int
 ) -> None:
@@ -107,4 +134,13 @@ def test_versions(
     pipeline.run()
     moves = versions(events, ["city"])
     assert rows(spark, "customer_moves") == moves
+    before = max(plans(spark))
+    few = [
+        {"id": key, "name": "eve", "city": "Bern", "op": "U", "at": EVENTS // 3} for key in (7, 8)
+    ]
+    pipeline.add(few)
+    pipeline.run()
+    moves = versions([*events, *few], ["city"])
+    assert rows(spark, "customer_moves") == moves
+    assert_looked_up(nodes(spark, before), sum(move[0] in (7, 8) for move in moves))
     assert readers.read(warehouse, "shop2.customer_moves").num_rows == len(moves)

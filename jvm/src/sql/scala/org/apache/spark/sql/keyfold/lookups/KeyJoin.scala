@@ -15,15 +15,20 @@ import org.apache.spark.sql.types.{CharType, DataType, DoubleType, FloatType, In
   * the bucket, with an expression of the source of the same type.
   */
 object KeyJoin extends PredicateHelper {
-  /** The lookup for a statement that changes rows of a table, which their key names. */
-  def of(join: Join, target: LogicalPlan, source: LogicalPlan, table: KeyfoldTable): Option[LookupJoin] =
+  /** The lookup for a statement that changes rows of a table, which their key names. Flows find versions of a key among
+    * all that it has.
+    */
+  def of(join: Join, target: LogicalPlan, source: LogicalPlan, table: KeyfoldTable): Option[LookupJoin] = {
+    val kind = LookupKind.of(join, target)
+    val ofFlow = kind.filter(_.hasSource).flatMap(_ => prefix(table.description)).filter(_ => LookupHint.isOfFlow(table))
     Side.of(target).filter(_.target.scan.table == table && !table.description.hasNullableKey)
-      .flatMap(found(join, _, source, LookupKind.of(join, target), Seq(table.description.primaryKey)))
+      .flatMap(found(join, _, source, kind, Seq(table.description.primaryKey) ++ ofFlow))
+  }
 
   /** The lookup for a query with the hint LOOKUP; if both sides have it, in the right one. */
   def hinted(join: Join): Option[LookupJoin] =
     Seq((join.right, join.left), (join.left, join.right)).flatMap { case (target, source) =>
-      Side.of(target).filter(_.isHinted).flatMap { side =>
+      Side.of(target).filter(_.isHinted(source)).flatMap { side =>
         val described = side.target.scan.table.description
         val inserts = side.target.scan.insertsKeys
         val kind = LookupKind.of(join, target).filter(one => one.hasSource && (one.hasTarget || !inserts))
@@ -104,8 +109,8 @@ object KeyJoin extends PredicateHelper {
   private final case class Side(target: LookupTarget, project: Seq[NamedExpression], filters: Seq[Expression]) {
     def isPlain: Boolean = project.forall(_.isInstanceOf[Attribute])
     def columns: AttributeSet = AttributeSet(target.columns)
-    def isHinted: Boolean = LookupHint.isPlain(target.scan.options) &&
-      (LookupHint.isMarked(target.scan.options) || LookupHint.isImplied(target.scan.table.description))
+    def isHinted(source: LogicalPlan): Boolean = LookupHint.isPlain(target.scan.options) &&
+      (LookupHint.isMarked(target.scan.options) || LookupHint.isImplied(target.scan.table, source))
     def has(column: Attribute, name: String): Boolean =
       target.columns.exists(one => one.name == name && one.exprId == column.exprId)
 

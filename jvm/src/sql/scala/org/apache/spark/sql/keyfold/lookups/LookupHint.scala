@@ -4,8 +4,8 @@ import java.util.Locale
 
 import scala.jdk.CollectionConverters._
 
-import keyfold.spark.questions.Description
 import keyfold.spark.read.KeyfoldScan
+import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.catalyst.analysis.{RelationTimeTravel, UnresolvedAttribute, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -24,6 +24,8 @@ final case class LookupHint(child: LogicalPlan) extends UnaryNode {
 object LookupHint {
   val Name = "lookup"
   private val KeysOfCdc = "pipelines.autocdc.keyColumnNames"
+  private val OfCdc = "__spark_autocdc_"
+  private val Metadata = s"${OfCdc}metadata"
   /** Options of readers that don't say which rows are read, or are in the table's handle. With another one the table is
     * scanned, and that refuses names that it does not know.
     */
@@ -36,9 +38,14 @@ object LookupHint {
   def isMarked(options: Map[String, String]): Boolean = options.contains(KeyfoldScan.ToLookUp)
 
   /** Whether keys are looked up in a table without the hint. AUTO CDC joins each batch with the table of all keys that
-    * were deleted.
+    * were deleted, and its keys, beside which stands a column of its own, with the versions of all keys.
     */
-  def isImplied(table: Description): Boolean = table.properties.contains(KeysOfCdc)
+  def isImplied(table: KeyfoldTable, source: LogicalPlan): Boolean = table.description.properties.contains(KeysOfCdc) ||
+    isOfFlow(table) && source.output.exists(column => column.name.startsWith(OfCdc) && column.name != Metadata)
+
+  /** Whether a flow of AUTO CDC keeps its rows in the table. */
+  def isOfFlow(table: KeyfoldTable): Boolean = table.columns().exists(_.name == Metadata)
+
 
   /** Whether a scan with these options reads the rows that a look-up finds. */
   def isPlain(options: Map[String, String]): Boolean =

@@ -63,6 +63,7 @@ final class LookupIterator(work: LookupWork, rows: Iterator[InternalRow], figure
   /** The group is from `start` to `stop` of the window; `at` is the next row of it to meet `row`, or nothing. */
   private var (start, stop, at) = (0, 0, 0)
   private var row: InternalRow = _
+  private var ordinal = 0L // of the row among those of its key
   private var lastKey: Option[UnsafeRow] = None
   private var count = -1L
   private var lastGiven = -1L
@@ -89,6 +90,7 @@ final class LookupIterator(work: LookupWork, rows: Iterator[InternalRow], figure
       true
     } else if (row != null) {
       row = if (window(start).how == Asked) lookups.next(window(start).place) else null
+      ordinal += 1
       at = if (row != null || kind.givesRest) start else stop
       true
     } else nextGroup()
@@ -104,6 +106,7 @@ final class LookupIterator(work: LookupWork, rows: Iterator[InternalRow], figure
     start < window.size && {
       val first = window(start)
       stop += 1
+      ordinal = 0
       while (stop < window.size && first.how == Asked && window(stop).isLike(first)) stop += 1
       row = first.how match {
         case NoKey => null
@@ -155,7 +158,7 @@ final class LookupIterator(work: LookupWork, rows: Iterator[InternalRow], figure
 
   /** The row made of a row of the source and one of its key; null if there is none. */
   private def met(held: Held): InternalRow = {
-    number.setLong(0, held.number)
+    number.setLong(0, held.number + (ordinal << KeyBits))
     val both = joined(row, right(number, held.row))
     if (!passes.forall(_.eval(both))) null
     else {
@@ -179,6 +182,7 @@ object LookupIterator {
   private val MostRows = 1 << 15
   private val MostBytes = 16L << 20
   private val UnknownBytes = 1L << 10
+  private val KeyBits = 40 // of the number of a row: those above are 0 where a key has one
 
   private sealed trait How
   private case object NoKey extends How
