@@ -19,6 +19,7 @@ from keyfold.questions import (
     metadata,
     partitions,
     procedures,
+    scalar_functions,
     scan,
     streams,
     views,
@@ -36,6 +37,7 @@ FAMILIES = (
     partitions,
     procedures,
     aggregates,
+    scalar_functions,
     streams,
     views,
 )

@@ -9,11 +9,7 @@ import org.apache.spark.unsafe.hash.Murmur3_x86_32
 import org.apache.spark.unsafe.types.UTF8String
 
 /** Both sides: a bitmap of one number. Doris reads a number that is NULL, junk or out of range as none. */
-abstract class ToBitmap(name: String, isWide: Boolean) extends Declared {
-  override val about: About = About(name, "(whole number or STRING) bitmap", "an empty bitmap",
-    "the bitmap of one number from 0 to 2^64-1" + (if (isWide) ", in 64-bit form" else "") +
-      "; an empty bitmap for any other number or text")
-
+abstract class ToBitmap(override val names: String, isWide: Boolean) extends Declared {
   def of(value: Option[Long]): Array[Byte] = {
     val bitmap = Bitmap.of(value)
     (if (isWide) bitmap.toWide else bitmap).toBytes
@@ -30,23 +26,21 @@ object ToBitmap64 extends ToBitmap("to_bitmap64", isWide = true)
 
 /** Executor side: the bitmap of a number. */
 final class ToBitmapOfNumber(of: ToBitmap, number: DecimalType)
-    extends Scalar[Array[Byte]](of.about, BinaryType, number) {
+    extends Scalar[Array[Byte]](of.names, BinaryType, number) {
   def invoke(value: Decimal): Array[Byte] = of.of(Option(value).flatMap(Numbers.unsigned(_: Decimal)))
 }
 
 /** Executor side: the bitmap of a number in a text. */
-final class ToBitmapOfText(of: ToBitmap) extends Scalar[Array[Byte]](of.about, BinaryType, StringType) {
+final class ToBitmapOfText(of: ToBitmap) extends Scalar[Array[Byte]](of.names, BinaryType, StringType) {
   def invoke(text: UTF8String): Array[Byte] = of.of(Option(text).flatMap(text => Numbers.unsigned(text.toString)))
 }
 
-object BitmapEmpty extends Scalar[Array[Byte]](About("bitmap_empty", "() bitmap", "-", "the empty bitmap"), BinaryType) {
+object BitmapEmpty extends Scalar[Array[Byte]]("bitmap_empty", BinaryType) {
   def invoke(): Array[Byte] = new Bitmap().toBytes
 }
 
 /** Executor side: NULL for a text with anything but numbers between its commas, as in Doris; nothing is skipped. */
-object BitmapFromString extends Scalar[Array[Byte]](About("bitmap_from_string", "(STRING) bitmap", "NULL",
-      "the bitmap of numbers between commas; NULL where one is no number from 0 to 2^64-1"),
-      BinaryType, StringType) {
+object BitmapFromString extends Scalar[Array[Byte]]("bitmap_from_string", BinaryType, StringType) {
   def invoke(text: UTF8String): Array[Byte] = if (text == null) null else {
     val parts = text.toString.split(',').toSeq.filter(_.nonEmpty)
     Bitmap.ofAll(parts.map(Numbers.unsigned(_: String))).map(_.toBytes).orNull
@@ -56,11 +50,7 @@ object BitmapFromString extends Scalar[Array[Byte]](About("bitmap_from_string", 
 /** Both sides: a bitmap of an array's numbers. A NULL among them is to Doris a number like any it can't
   * hold, and nothing to Fluss.
   */
-abstract class ArrayBitmap(name: String, skipsNulls: Boolean) extends Declared {
-  override val about: About = About(name, "(ARRAY<whole number>) bitmap",
-    if (skipsNulls) "NULL; NULL elements are skipped" else "NULL", "the bitmap of an array's numbers; NULL where one is " +
-      (if (skipsNulls) "not from 0 to 2^64-1" else "NULL or not from 0 to 2^64-1"))
-
+abstract class ArrayBitmap(override val names: String, skipsNulls: Boolean) extends Declared {
   def of(numbers: Seq[Option[Decimal]]): Option[Bitmap] =
     Bitmap.ofAll((if (skipsNulls) numbers.filter(_.nonEmpty) else numbers).map(_.flatMap(Numbers.unsigned(_: Decimal))))
 
@@ -75,7 +65,7 @@ object RbBuild extends ArrayBitmap("rb_build", skipsNulls = true)
 
 /** Executor side: the bitmap of an array whose elements were cast to one DECIMAL. */
 final class BitmapOfArray(of: ArrayBitmap, element: DecimalType)
-    extends Scalar[Array[Byte]](of.about, BinaryType, ArrayType(element)) {
+    extends Scalar[Array[Byte]](of.names, BinaryType, ArrayType(element)) {
   def invoke(values: ArrayData): Array[Byte] = if (values == null) null else {
     val numbers = (0 until values.numElements()).map { place =>
       if (values.isNullAt(place)) None else Some(values.getDecimal(place, element.precision, element.scale))
@@ -85,8 +75,7 @@ final class BitmapOfArray(of: ArrayBitmap, element: DecimalType)
 }
 
 /** Executor side: the bitmap of a text's MurmurHash3, with Doris' seed, so that both give the same number. */
-object BitmapHash extends Scalar[Array[Byte]](About("bitmap_hash", "(STRING) bitmap", "an empty bitmap",
-      "the bitmap of a text's 32-bit MurmurHash3; two texts can have one hash"), BinaryType, StringType) {
+object BitmapHash extends Scalar[Array[Byte]]("bitmap_hash", BinaryType, StringType) {
   private val Seed = 104729
 
   def invoke(text: UTF8String): Array[Byte] = Bitmap.of(Option(text).map(text =>
@@ -94,8 +83,7 @@ object BitmapHash extends Scalar[Array[Byte]](About("bitmap_hash", "(STRING) bit
 }
 
 /** Executor side: the bitmap of one lane of a text's 128-bit MurmurHash3, seed 0, as Doris has it. */
-object BitmapHash64 extends Scalar[Array[Byte]](About("bitmap_hash64", "(STRING) bitmap", "an empty bitmap",
-      "the bitmap of a text's 64-bit MurmurHash3"), BinaryType, StringType) {
+object BitmapHash64 extends Scalar[Array[Byte]]("bitmap_hash64", BinaryType, StringType) {
   @nowarn("cat=deprecation") // it is no hash of MurmurHash3's author, which is why the library discourages it
   def invoke(text: UTF8String): Array[Byte] =
     Bitmap.of(Option(text).map(text => MurmurHash3.hash64(text.getBytes, 0, text.numBytes, 0))).toBytes

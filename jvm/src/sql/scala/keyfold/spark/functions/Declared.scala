@@ -1,32 +1,20 @@
 package keyfold.spark.functions
 
+import keyfold.spark.Json
 import org.apache.spark.sql.connector.catalog.functions.{ScalarFunction, UnboundFunction}
 import org.apache.spark.sql.types.{DataType, StructType}
 
-/** Both sides: the description of a function; DESCRIBE FUNCTION shows it, docs/states.md is held to it.
-  * `names` are its name and its aliases, `call` its arguments and result as `(bitmap, BIGINT) BOOLEAN`.
-  */
-final case class About(names: String, call: String, nulls: String, text: String) {
-  val name: String = names.takeWhile(_ != ' ')
-  def allNames: Seq[String] = names.split(' ').toSeq
-  def arguments: String = call.substring(0, call.lastIndexOf(')') + 1)
-  def result: String = call.substring(call.lastIndexOf(')') + 2)
-}
-
-/** Driver side: a scalar function of every keyfold catalog, before its argument types are known. */
+/** Driver side: a scalar function of every keyfold catalog, before its argument types are known. Python describes it. */
 trait Declared extends UnboundFunction {
-  def about: About
+  /** The name and the aliases, with blanks between them. */
+  def names: String
+  private lazy val first = names.takeWhile(_ != ' ')
 
-  override def name(): String = about.name
+  override def name(): String = first
   override def description(): String = lines.mkString(". ")
 
   /** The lines that DESCRIBE FUNCTION prints. */
-  def lines: Seq[String] = Seq(
-    s"Usage: ${about.name}${about.arguments} -> ${about.result}",
-    "Kind: scalar",
-    s"Gives: ${about.text}",
-    s"NULL: ${about.nulls}",
-    s"Names: ${about.allNames.mkString(", ")}")
+  def lines: Seq[String] = Json.strings(Aggregates.ask("describe_function", "name" -> name()))
 
   /** The one form of this function, or the form for these types. Spark casts arguments to what it takes. */
   protected def form: PartialFunction[Seq[DataType], Scalar[_]]
@@ -35,7 +23,7 @@ trait Declared extends UnboundFunction {
   override def bind(arguments: StructType): Scalar[_] = {
     val found = arguments.fields.toSeq.map(_.dataType)
     form.lift(found).filter(_.inputTypes.length == found.length).getOrElse(throw new UnsupportedOperationException(
-      s"${about.name} takes ${about.arguments}, found ${found.map(_.sql).mkString("(", ", ", ")")}"))
+      s"expected ${lines.head.stripPrefix("Usage: ")}, found ${found.map(_.sql).mkString("(", ", ", ")")}"))
   }
 }
 
@@ -43,10 +31,9 @@ trait Declared extends UnboundFunction {
   * number may be NULL without the result being NULL there is `produceResult` instead. Two of one name and types are the
   * same function, so that Spark sees that `GROUP BY f(x)` and `SELECT f(x)` are one expression.
   */
-abstract class Scalar[R](val about: About, result: DataType, arguments: DataType*)
+abstract class Scalar[R](val names: String, result: DataType, arguments: DataType*)
     extends Declared with ScalarFunction[R] {
   override protected def form: PartialFunction[Seq[DataType], Scalar[_]] = { case _ => this }
-  override def name(): String = about.name
   override def inputTypes(): Array[DataType] = arguments.toArray
   override def resultType(): DataType = result
   override def canonicalName(): String = s"keyfold.${name()}(${inputTypes.map(_.sql).mkString(",")})"

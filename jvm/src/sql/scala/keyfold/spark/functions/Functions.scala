@@ -9,7 +9,7 @@ object Functions {
     HllHash, HllEmpty, HllCardinality,
     ToQuantileState, QuantileStateEmpty, QuantilePercent) ++ BitmapAlgebra.all
 
-  val byName: Map[String, Declared] = all.flatMap(function => function.about.allNames.map(_ -> function)).toMap
+  val byName: Map[String, Declared] = all.flatMap(function => function.names.split(' ').map(_ -> function)).toMap
 
   def find(name: String): Option[Declared] = byName.get(name.toLowerCase(java.util.Locale.ROOT))
 }

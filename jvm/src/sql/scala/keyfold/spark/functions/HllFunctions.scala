@@ -28,8 +28,7 @@ object Hll {
 
 /** Driver side: whole numbers, texts and bytes hash as in Spark's hll_sketch_agg, so that sketches of both agree. */
 object HllHash extends Declared {
-  override val about: About = About("hll_hash", "(whole number, STRING or BINARY) HLL", "an empty HLL",
-    "the HLL sketch of one value; Spark's hll_sketch_estimate and hll_union read it")
+  override val names: String = "hll_hash"
 
   override protected def form: PartialFunction[Seq[DataType], Scalar[_]] = {
     case Seq(one) if Numbers.isBigint(one) => HllOfNumber
@@ -38,15 +37,15 @@ object HllHash extends Declared {
   }
 }
 
-object HllOfNumber extends Scalar[Array[Byte]](HllHash.about, BinaryType, Numbers.OfBigint) {
+object HllOfNumber extends Scalar[Array[Byte]](HllHash.names, BinaryType, Numbers.OfBigint) {
   def invoke(value: Decimal): Array[Byte] = Hll.of(sketch => if (value != null) sketch.update(value.toLong))
 }
 
-object HllOfText extends Scalar[Array[Byte]](HllHash.about, BinaryType, StringType) {
+object HllOfText extends Scalar[Array[Byte]](HllHash.names, BinaryType, StringType) {
   def invoke(text: UTF8String): Array[Byte] = HllOfBytes.invoke(if (text == null) null else text.getBytes)
 }
 
-object HllOfBytes extends Scalar[Array[Byte]](HllHash.about, BinaryType, BinaryType) {
+object HllOfBytes extends Scalar[Array[Byte]](HllHash.names, BinaryType, BinaryType) {
   /** DataSketches drops an empty value, Doris counts it; no text has this byte. */
   private val Empty = Array(0xff.toByte)
 
@@ -54,12 +53,11 @@ object HllOfBytes extends Scalar[Array[Byte]](HllHash.about, BinaryType, BinaryT
     Hll.of(sketch => if (bytes != null) sketch.update(if (bytes.isEmpty) Empty else bytes))
 }
 
-object HllEmpty extends Scalar[Array[Byte]](About("hll_empty", "() HLL", "-", "the HLL sketch of nothing"), BinaryType) {
+object HllEmpty extends Scalar[Array[Byte]]("hll_empty", BinaryType) {
   def invoke(): Array[Byte] = Hll.of(_ => ())
 }
 
-object HllCardinality extends Scalar[Long](About("hll_cardinality", "(HLL) BIGINT", "0",
-      "about how many different values a sketch has seen, within 2 %"), LongType, BinaryType) {
+object HllCardinality extends Scalar[Long]("hll_cardinality", LongType, BinaryType) {
   override def isResultNullable: Boolean = false
-  def invoke(bytes: Array[Byte]): Long = if (bytes == null) 0 else Hll.read(bytes, about.name)(Hll.rounded)
+  def invoke(bytes: Array[Byte]): Long = if (bytes == null) 0 else Hll.read(bytes, name())(Hll.rounded)
 }

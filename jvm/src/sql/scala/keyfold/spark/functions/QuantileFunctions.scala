@@ -5,8 +5,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types._
 
 object ToQuantileState extends Declared {
-  override val about: About = About("to_quantile_state percentile_hash", "(DOUBLE[, compression]) quantile state",
-    "an empty state", "the state of one number; compression from 2048 (also for any other) to 10000 is the t-digest's")
+  override val names: String = "to_quantile_state percentile_hash"
 
   override protected def form: PartialFunction[Seq[DataType], Scalar[_]] = {
     case found => new StateOfNumber(hasCompression = found.length > 1)
@@ -14,7 +13,7 @@ object ToQuantileState extends Declared {
 }
 
 /** Executor side: the state of a number, made without `invoke`, which Spark would not call for a NULL DOUBLE. */
-final class StateOfNumber(hasCompression: Boolean) extends Scalar[Array[Byte]](ToQuantileState.about, BinaryType,
+final class StateOfNumber(hasCompression: Boolean) extends Scalar[Array[Byte]](ToQuantileState.names, BinaryType,
       Seq.fill(if (hasCompression) 2 else 1)(DoubleType): _*) {
   override def isResultNullable: Boolean = false
   override def produceResult(row: InternalRow): Array[Byte] = {
@@ -25,18 +24,15 @@ final class StateOfNumber(hasCompression: Boolean) extends Scalar[Array[Byte]](T
   }
 }
 
-object QuantileStateEmpty extends Scalar[Array[Byte]](About("quantile_state_empty percentile_empty",
-      "() quantile state", "-", "the state of no number"), BinaryType) {
+object QuantileStateEmpty extends Scalar[Array[Byte]]("quantile_state_empty percentile_empty", BinaryType) {
   def invoke(): Array[Byte] = new QuantileState().toBytes
 }
 
-object QuantilePercent extends Scalar[java.lang.Double](About("quantile_percent percentile_approx_raw",
-      "(quantile state, DOUBLE) DOUBLE", "NULL", "the number below which that part, 0 to 1, of the numbers lies: exact "
-        + "and linear between two up to 2048 numbers, then by t-digest; NaN of an empty state"),
-      DoubleType, BinaryType, DoubleType) {
+object QuantilePercent extends Scalar[java.lang.Double]("quantile_percent percentile_approx_raw", DoubleType, BinaryType,
+      DoubleType) {
   def invoke(bytes: Array[Byte], rank: Double): java.lang.Double = if (bytes == null) null else {
     if (!(rank >= 0 && rank <= 1)) throw new KeyfoldException("FunctionError",
-      s"function ${about.name}: its second argument is $rank, and must be from 0 to 1")
-    QuantileState.read(bytes, about.name).quantile(rank)
+      s"function ${name()}: its second argument is $rank, and must be from 0 to 1")
+    QuantileState.read(bytes, name()).quantile(rank)
   }
 }

@@ -15,8 +15,11 @@ object DeclaredCalls {
   def unbound(name: String, function: Declared): UnboundFunction =
     V1Function(info(name, function), arguments => call(name, function, arguments))
 
+  /** The function for Spark, described when somebody asks. */
   def info(name: String, function: Declared): ExpressionInfo =
-    new ExpressionInfo(function.getClass.getName, null, name, function.description, "", "", "", "", "", "", "scala_udf")
+    new ExpressionInfo(function.getClass.getName, null, name, "", "", "", "", "", "", "", "scala_udf") {
+      override def getUsage: String = function.description()
+    }
 
   def call(name: String, function: Declared, arguments: Seq[Expression]): Expression = {
     if (arguments.exists(_.isInstanceOf[NamedArgumentExpression]))

@@ -15,7 +15,7 @@ object MadeToUnite {
   }
 
   private def ofValues(fold: FoldFunction): Option[FoldFunction] = fold.children.head match {
-    case Made(one: ToBitmapOfNumber, number) if one.name() == ToBitmap32.about.name =>
+    case Made(one: ToBitmapOfNumber, number) if one.name() == ToBitmap32.name() =>
       changed(fold, "bitmaps", "numbers", whole(number))
     case Made(HllOfNumber, cast: Cast) if Numbers.isBigint(cast.child.dataType) =>
       changed(fold, "sketches", "numbers", whole(cast))
