@@ -18,7 +18,8 @@ object LookupStrategy extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case delta: WriteDelta if Settings.looksUpKeys => changed(delta).map(planLater).toSeq
     case insert: InsertOnlyMerge if Settings.looksUpKeys => inserted(insert).map(planLater).toSeq
-    case join: Join => KeyJoin.hinted(join).map(found => inOrder(join, exec(found))).toSeq
+    case join: Join => KeyJoin.hinted(join).map(found => inOrder(join, exec(found)))
+        .orElse(FlowJoins.of(join).map(planLater)).toSeq
     case join: LookupJoin => Seq(exec(join))
     case _ => Nil
   }
