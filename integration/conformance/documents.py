@@ -5,7 +5,7 @@
     -- refused: name   the statement above it is refused, by an error that holds this text, and the
                        rest of its block is left out; if the block has rows, it may run, too
 
-Other statements must run.
+Other statements must run, and other comments say nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from integration.conformance.report import FAILED, PASSED, Result
 
 DOCUMENTS = Path(__file__).with_suffix(".sql")
 _STATEMENT = r"(?!\s|--)(?:'[^']*'|\"[^\"]*\"|[^;'\"])+;"
-_PART = re.compile(rf"\s*(?:--\s*(rows|refused):(.*)|({_STATEMENT}))")
+_PART = re.compile(rf"\s*(?:--\s*(rows|refused):(.*)|--.*|({_STATEMENT}))")
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ SELECT 1;
 SELECT nothing;
 -- refused: something else
 SELECT 1;
+-- note: is no statement; SELECT nothing;
 -- block: fails
 SELECT nothing; SELECT 1;
 """
