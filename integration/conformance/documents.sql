@@ -38,8 +38,7 @@ SELECT count(*), count(DISTINCT uid) FROM uids;
 -- rows: (5, 5)
 
 -- block: fluss_partial_columns_without_engine
-CREATE TABLE parts (k INT, v1 DOUBLE, v2 STRING, PRIMARY KEY (k) NOT ENFORCED)
-WITH ('bucket.num' = '2', 'keyfold.partial-insert' = 'true');
+CREATE TABLE parts (k INT, v1 DOUBLE, v2 STRING, PRIMARY KEY (k) NOT ENFORCED) WITH ('bucket.num' = '2');
 INSERT INTO parts (k, v1) VALUES (1, 2.5);
 INSERT INTO parts (k, v2) VALUES (1, 'x');
 SELECT * FROM parts;

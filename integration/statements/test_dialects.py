@@ -158,12 +158,15 @@ def test_options_without_effect_are_noted(
 
 
 def test_inserts_of_some_columns(spark: SparkSession, fresh_name: Callable[[], str]) -> None:
-    """Those of Fluss' page, where an option of the table says so; elsewhere Spark's."""
-    for partial, expected in (("true", (1, 2.5, "x")), ("false", (1, None, "x"))):
+    """Those of Fluss' page, where a table is made in its words or an option says so."""
+    for said, expected in (
+        ("'bucket.num' = '1'", (1, 2.5, "x")),
+        ("'bucket' = '1', 'keyfold.partial-insert' = 'false'", (1, None, "x")),
+    ):
         table = fresh_name()
         spark.sql(
             f"CREATE TABLE {table} (k INT, v1 DOUBLE, v2 STRING, PRIMARY KEY (k) NOT ENFORCED) "
-            f"WITH ('bucket.num' = '1', 'keyfold.partial-insert' = '{partial}')"
+            f"WITH ({said})"
         )
         spark.sql(f"INSERT INTO {table} (k, v1) VALUES (1, 2.5)")
         spark.sql(f"INSERT INTO {table} (v2, k) VALUES ('x', 1)")

@@ -40,6 +40,42 @@ def test_others_stay(tmp_path: Path, producer: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "column", "expected"),
+    [
+        ({"bucket.num": "1"}, "STRING", "true"),
+        ({"bucket.key": "k"}, "STRING", "true"),
+        ({"bucket": "1"}, "STRING", None),
+        ({"bucket.num": "1", "keyfold.partial-insert": "false"}, "STRING", "false"),
+        ({"bucket.num": "1", "table.merge-engine": "first_row"}, "STRING", None),
+        ({"bucket.num": "1", "sequence.field": "v"}, "STRING", None),
+        ({"bucket.num": "1"}, "STRING NOT NULL", None),
+        ({"bucket.num": "1"}, "STRING DEFAULT 'x'", None),
+    ],
+)
+def test_tables_in_the_words_of_fluss(
+    tmp_path: Path, options: dict[str, str], column: str, expected: str | None
+) -> None:
+    columns = {"k": "INT", "v": "INT", "w": column}
+    table = keyfold.connect(tmp_path, threads=1).create_table("t", columns, ["k"], options=options)
+    assert table.options.get("keyfold.partial-insert") == expected
+    table.alter(options={"num-sorted-run.stop-trigger": "9"})
+    assert table.options.get("keyfold.partial-insert") == expected
+
+
+def test_ids_of_tables_in_the_words_of_fluss(tmp_path: Path) -> None:
+    catalog = keyfold.connect(tmp_path, threads=1)
+    columns, options = {"k": "STRING", "id": "BIGINT", "v": "INT"}, {"auto-increment.fields": "id"}
+    table = catalog.create_table("t", columns, ["k"], options=options | {"bucket.num": "1"})
+    table.upsert([{"k": "a", "v": 1}])
+    table.upsert([{"k": "a"}, {"k": "b"}])
+    assert table.get_or_insert({"k": "c"}) == {"k": "c", "id": 3, "v": None}
+    table.upsert([{"k": "c", "v": 7}])
+    for _ in range(2):
+        assert rows(table) == [("a", 1, 1), ("b", 2, None), ("c", 3, 7)]
+        table.compact()
+
+
+@pytest.mark.parametrize(
     ("options", "engine"),
     [
         ({"merge-engine": "first-row"}, "first_row"),

@@ -6,7 +6,7 @@ nothing.
 """
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from keyfold.errors import TableError
 from keyfold.options.engines import Traits, called, default, traits
@@ -18,6 +18,10 @@ BEHAVIOR = "table.delete.behavior"
 VERSION = "table.merge-engine.versioned.ver-column"
 IMAGE = "table.changelog.image"
 LOG_TTL = "table.log.ttl"
+PARTIAL = "keyfold.partial-insert"
+_WORDS = ("bucket.num", "bucket.key")  # Fluss' names for what other systems name in another way
+# Options of rows that no table of Fluss without an engine has.
+_NOT_PLAIN = ("merge-engine", "sequence.field", "rowkind.field", "sequence.snapshot-ordering")
 TRANSLATED = (ENGINE, LOG_TTL)  # which are not stored themselves
 PRODUCER, RETAINED = "changelog-producer", "changelog.time-retained"
 _VERSIONED = "versioned"
@@ -93,6 +97,19 @@ def _rows(given: Mapping[str, str]) -> dict[str, str]:
     if engine == _VERSIONED:
         stored["sequence.field"] = _version_column(given)
     return stored | _deletes(engine, _stored_engine(given), behavior)
+
+
+def inserts(
+    given: Mapping[str, str], stored: Mapping[str, str], can_lack: Iterable[bool]
+) -> dict[str, str]:
+    """The option by which an INSERT of some columns leaves the others alone, for a new table whose
+    options are given in Fluss' words, with no engine. `can_lack` says of each column outside the
+    key whether a row may lack it there, which is NULL and has no DEFAULT.
+    """
+    names = {name.lower() for name in given}
+    is_plain = not any(name in stored for name in _NOT_PLAIN)
+    is_meant = is_plain and any(word in names for word in _WORDS) and all(can_lack)
+    return {PARTIAL: "true"} if is_meant and PARTIAL not in stored else {}
 
 
 def engine_name(engine: Traits, version_column: str | None) -> str:

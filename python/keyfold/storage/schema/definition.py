@@ -79,11 +79,18 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
     fluss.check_functions(name, properties, kinds, key)
     defaults = {DEFAULT_PREFIX + c.name: c.default for c in columns if c.default is not None}
     options |= defaults
+    if key:
+        others = [column for column in columns if column.name not in key]
+        options |= fluss.inserts(properties, options, (_may_lack(c) for c in others))
     layout = TableLayout(name, location, 0, columns, key, partitioning, options, comment or None)
     _check_columns(layout)
     check_create(layout)
     settled = check_engine(layout, None)
     return StoredSchema(settled, next(ids) - 1, _literals(given, settled))
+
+
+def _may_lack(column: Column) -> bool:
+    return column.type.nullable and column.default is None
 
 
 def check_altered(before: TableLayout, after: TableLayout, check_engine: Check) -> TableLayout:
