@@ -300,6 +300,9 @@ def test_auto_partitions_of_fluss(tmp_path: Path) -> None:
     [
         ({"partition__timestamp_formatter": "yyyy MMM"}, "found MMM"),
         ({"partition__expiration_strategy": "soon"}, "values-time or update-time"),
+        ({"partition__timestamp_pattern": "$DT"}, r"behind a \$, of dt, hh, found '\$DT'"),
+        ({"partition__timestamp_pattern": "$dt $hour:00"}, r"found '\$dt \$hour:00'"),
+        ({"partition__timestamp_pattern": "2020-01-01"}, "found '2020-01-01'"),
         ({"table__auto_partition__enabled": "true"}, "table.auto-partition.key"),
         (
             {"table__auto_partition__enabled": "true", "table__auto_partition__key": "k"},
@@ -322,3 +325,5 @@ def test_a_table_without_partitions_has_none_to_expire(tmp_path: Path) -> None:
         table.expire_partitions(expiration_time="1 d")
     with pytest.raises(TableError, match="expiration_time"):
         made(tmp_path / "more").expire_partitions()
+    with pytest.raises(TableError, match=r"timestamp_pattern of table .*found '\$day'"):
+        made(tmp_path / "other").expire_partitions(expiration_time="1 d", timestamp_pattern="$day")

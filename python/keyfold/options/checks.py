@@ -138,6 +138,10 @@ def _check_partitions(layout: TableLayout, options: TableOptions) -> None:
         raise TableError(f"table {layout.name}: Can not set {name} for non-partitioned table.")
     if (form := options.partition_formatter) is not None:
         given(f"option partition.timestamp-formatter of table {layout.name}", form, pattern)
+    if options.partition_pattern is not None and layout.partition_keys:
+        check_partition_pattern(
+            layout, f"option {TableOptions.partition_pattern.name}", options.partition_pattern
+        )
     if not options.auto_partitions:
         return
     key, named = options.auto_partition_key, ", ".join(layout.partition_keys)
@@ -150,6 +154,20 @@ def _check_partitions(layout: TableLayout, options: TableOptions) -> None:
         raise TableError(
             f"table {layout.name}: table.auto-partition.key is {shown(key)}, expected a partition "
             f"column, one of {named}"
+        )
+
+
+def check_partition_pattern(layout: TableLayout, what: str, text: str) -> None:
+    """Raises TableError if the text of a partition's time names no partition column, or another
+    one: no partition would ever go.
+    """
+    left = text
+    for name in sorted(layout.partition_keys, key=len, reverse=True):
+        left = left.replace(f"${name}", "")
+    if left == text or "$" in left:
+        raise TableError(
+            f"{what} of table {layout.name}: expected partition columns behind a $, of "
+            f"{', '.join(layout.partition_keys)}, found '{shown(text)}'"
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from keyfold.errors import TableError
 from keyfold.lifetime.partition_times import texts
 from keyfold.lifetime.rules import ExpiryRule
+from keyfold.options.checks import check_partition_pattern
 from keyfold.options.declared import TableOptions
 from keyfold.options.option import Option
 from keyfold.options.values import given
@@ -41,6 +42,9 @@ def _expire(
         for name, (option, value) in asked.items()
         if value is not None
     }
+    if timestamp_pattern is not None:
+        what = "expire_partitions: timestamp_pattern"
+        check_partition_pattern(table.layout, what, values["pattern"])
     rule, by_options = ExpiryRule.of(table.options, **values), expiration_time is None
     if rule.seconds is None and not table.options.auto_partitions:
         raise TableError(
