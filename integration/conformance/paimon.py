@@ -34,7 +34,8 @@ def read(raw: Raw, layout: str) -> Case:
         options[tables.KIND_FIELD] = tables.KIND
         if raw["engine"] in HARMLESS:
             options[FUNCTION.format(tables.KIND)] = HARMLESS[raw["engine"]]
-    if options.get("changelog-producer") in TOLD_BY_COMPACTIONS:
+    hides_new = options.get("deletion-vectors.enabled") == "true"
+    if hides_new or options.get("changelog-producer") in TOLD_BY_COMPACTIONS:
         options.setdefault("write-only", "false")
     options = {"merge-engine": raw["engine"], **tables.laid_out(options, layout, "bucket")}
     create = tables.create(columns, raw["primary_key"], options, raw.get("partition_by") or ())
@@ -47,7 +48,6 @@ def read(raw: Raw, layout: str) -> Case:
         commits=[*tables.with_compactions(writes, layout, raw.get("compact_after") or ())],
         accepted=accepted(raw),
         functions={n: options.get(FUNCTION.format(n), "") for n, _ in raw["columns"]},
-        left_out=left_out(raw),
         declared=words.declared(raw),
         configured=words.configured(raw),
         key=raw["primary_key"],
@@ -83,12 +83,3 @@ def accepted(raw: Raw) -> list[Expectation]:
                 Rows(other["rows"], free) if "rows" in other else Refusal(other["error"])
             )
     return results
-
-
-def left_out(raw: Raw) -> str | None:
-    """The capability that a case needs and keyfold does not declare yet."""
-    if raw.get("error_phase") == "create":
-        return None  # what CREATE refuses needs no capability
-    if str(raw["options"].get("deletion-vectors.enabled", "false")) == "true":
-        return "deletion vectors"
-    return None

@@ -1,9 +1,11 @@
-"""Tables whose rows Paimon's Java library marks in deletion vectors, beside tables of the same jobs
-that have none: whatever is asked, both have the same rows.
+"""Tables whose rows Paimon's Java library and keyfold mark in deletion vectors, beside tables of
+the same jobs that have none: whatever is asked, both have the same rows. Longer by hand:
+KEYFOLD_TURNS=20.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Callable
@@ -11,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import keyfold
 from integration.paimon.bench import in_order
 from integration.paimon.library import Paimon
-from integration.paimon.sides import NAMESPACE, Change, Java, Keyfold, Shape
-from keyfold.errors import NotSupportedError
+from integration.paimon.sides import NAMESPACE, Change, Java, Keyfold, Shape, Side
 from keyfold.storage.maintenance.orphans import remove_orphans
 from keyfold.testing.tables import Record
 from tests import readers
@@ -26,7 +26,9 @@ from tests import readers
 COLUMNS = {"p": "INT", "k": "INT", "n": "BIGINT", "v": "STRING"}
 SUMS = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
 KEYS, JOBS = 120, 5
-REMOVES = "partial-update.remove-record-on-delete"  # pypaimon has no such tables
+TURNS = int(os.environ.get("KEYFOLD_TURNS", "1"))
+REMOVES = "partial-update.remove-record-on-delete"
+NOT_PYPAIMON = {REMOVES, "deletion-vectors.bitmap64"}  # it reads no such tables
 TABLES: tuple[dict[str, str], ...] = (
     {},
     {"deletion-vectors.bitmap64": "true", "bucket": "-1", "sequence.field": "n"},
@@ -52,10 +54,10 @@ class Twins:
             connection.table(f"{NAMESPACE}.{n}") for n in ("marked", "plain")
         )
 
-    def write(self, rows: list[Record]) -> None:
-        """One job."""
+    def write(self, rows: list[Record], by: Side | None = None) -> None:
+        """One job, of Java by default."""
         for name in ("marked", "plain"):
-            self.java.write(self.keyfold.table(name).layout, name, rows)
+            (by or self.java).write(self.keyfold.table(name).layout, name, rows)
 
     def drawn(self, source: random.Random, number: int) -> list[Record]:
         """Rows of a job, some of which delete."""
@@ -98,7 +100,7 @@ def test_the_same_rows(twins: Twins, tmp_path: Path, paimon: Paimon, seed: int) 
     twins.compact()
     checked(twins, source)
     for other, read in readers.READERS.items():
-        if other != "pypaimon" or REMOVES not in layout.options:
+        if other != "pypaimon" or not layout.options.keys() & NOT_PYPAIMON:
             assert rows_of(read(tmp_path, f"{NAMESPACE}.{name}")) == rows_of(twins.plain.scan())
     history(twins)
 
@@ -177,25 +179,39 @@ def test_columns_change(paimon: Paimon, tmp_path: Path, seed: int) -> None:
     checked(twins, source)
 
 
-def test_statements_that_would_have_to_mark_are_refused(paimon: Paimon, tmp_path: Path) -> None:
-    twins = Twins(tmp_path, paimon, {})
-    twins.write([(0, {"p": 0, "k": 1, "n": 1, "v": "a"})])
-    table = twins.marked
-    words = "its option deletion-vectors.enabled is 'true'"
-    row = [{"p": 0, "k": 1, "n": 2, "v": "b"}]
-    for statement in (
-        lambda: table.upsert(row),
-        lambda: table.overwrite(row),
-        lambda: table.delete("k = 1"),
-        lambda: table.update("k = 1", {"n": "3"}),
-        lambda: table.compact(),
-        lambda: table.expire(),
-        lambda: table.remove_orphans(),
-    ):
-        with pytest.raises(NotSupportedError, match=words):
-            statement()
-    twins.compact()
-    assert table.scan().to_pylist() == [{"p": 0, "k": 1, "n": 1, "v": "a"}]
+@pytest.mark.parametrize("number", range(TURNS))
+def test_turns(twins: Twins, tmp_path: Path, seed: int, number: int) -> None:
+    """Both systems write and compact, by turns: each one's marks are the other's."""
+    source, name, marks = random.Random(seed + number), "marked", 0
+    layout = twins.keyfold.table(name).layout
+    for job in range(JOBS):
+        side = source.choice((twins.java, twins.keyfold))
+        twins.write(twins.drawn(source, 2 * job), side)
+        if source.random() < 0.3:  # two jobs are compacted at once
+            twins.write(twins.drawn(source, 2 * job + 1))
+        side = source.choice((twins.java, twins.keyfold))
+        side.compact(name, full=source.random() < 0.2)
+        rows = rows_of(twins.plain.scan())
+        assert rows_of(twins.marked.scan()) == rows
+        assert rows_of(twins.java.read(layout, name)) == rows
+        if side is twins.keyfold:
+            marks += sum(f.vector is not None for f in twins.keyfold.table(name).live_files())
+    many = [
+        {"p": 0, "k": KEYS + 2 * n, "n": JOBS * KEYS * 2, "v": source.random().hex()}
+        for n in range(2000)
+    ]
+    twins.write([(0, row) for row in many])
+    twins.keyfold.compact(name, full=True)
+    for last, compactor in enumerate((twins.keyfold, twins.java)):  # a few keys of many
+        twins.write([(0, {"p": 0, "k": KEYS + 2 * last, "n": JOBS * KEYS * 2, "v": "last"})])
+        compactor.compact(name, full=False)
+    assert any(file.vector for file in twins.keyfold.table(name).live_files())
+    rows = rows_of(twins.plain.scan())
+    assert rows_of(twins.java.read(layout, name)) == rows
+    for other, read in readers.READERS.items():
+        if other != "pypaimon" or not layout.options.keys() & NOT_PYPAIMON:
+            assert rows_of(read(tmp_path, f"{NAMESPACE}.{name}")) == rows
+    checked(twins, source)
 
 
 def test_in_sql(
@@ -239,11 +255,45 @@ def test_in_sql(
     stream.trigger(availableNow=True).start().awaitTermination()
     streamed = {row.k: row.v for row in spark.table("streamed").collect()}
     assert (len(streamed), streamed[7], streamed[60]) == (2992, 7, -60)  # what is committed
-    for statement in (f"INSERT INTO {table} VALUES (1, 1)", f"DELETE FROM {table} WHERE k = 9"):
-        with pytest.raises(
-            PySparkException, match=r"its option deletion-vectors.enabled is 'true'"
-        ):
-            spark.sql(statement)
+
+
+def test_statements_in_sql(
+    spark: SparkSession, warehouse: Path, paimon: Paimon, fresh_name: Callable[[], str]
+) -> None:
+    table = fresh_name()
+    name = table.removeprefix("keyfold.")
+    folder = warehouse / "it.db" / table.rpartition(".")[2]
+    spark.sql(
+        f"CREATE TABLE {table} (k INT, v BIGINT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES "
+        "('bucket' = '1', 'deletion-vectors.enabled' = 'true')"
+    )
+    spark.sql(f"INSERT INTO {table} SELECT id, id * id * 7919 % 99991 FROM range(3000)")
+    wanted = {k: k * k * 7919 % 99991 for k in range(3000)}
+
+    def check() -> None:
+        assert {row.k: row.v for row in spark.table(table).collect()} == wanted
+        assert spark.table(table).count() == len(wanted)
+        assert {row[0]: row[1] for row in paimon.read(folder).rows} == wanted
+
+    spark.sql(f"INSERT INTO {table} VALUES (1, 1), (50, 5)")
+    spark.sql(f"UPDATE {table} SET v = v + 1 WHERE k IN (50, 51)")
+    spark.sql(f"DELETE FROM {table} WHERE k BETWEEN 100 AND 105")
+    assert any(file.vector for file in keyfold.connect(warehouse).table(name)._load().live_files())
+    spark.sql(
+        f"MERGE INTO {table} t USING (SELECT 51 k, 0 v UNION SELECT 9000, 9) s ON t.k = s.k "
+        "WHEN MATCHED THEN UPDATE SET v = t.v * 10 WHEN NOT MATCHED THEN INSERT *"
+    )
+    wanted |= {1: 1, 50: 6, 51: (wanted[51] + 1) * 10, 9000: 9}
+    wanted = {k: v for k, v in wanted.items() if not 100 <= k <= 105}
+    check()
+    # Without a compaction queries see no new row, but statements that change rows do.
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('write-only' = 'true')")
+    spark.sql(f"INSERT INTO {table} VALUES (1, 100), (9001, 1)")
+    spark.sql(f"UPDATE {table} SET v = v + 1 WHERE k IN (1, 9001)")
+    check()
+    spark.sql(f"CALL keyfold.sys.compact(table => '{name}', compact_strategy => 'minor')")
+    wanted |= {1: 101, 9001: 2}
+    check()
 
 
 def test_branches_and_clones_hold_marks(paimon: Paimon, tmp_path: Path, seed: int) -> None:

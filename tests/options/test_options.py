@@ -167,7 +167,7 @@ def test_one_option_twice() -> None:
         ("full-compaction.delta-commits", "2", TableError, "= full-compaction, found 'none'"),
         ("lookup-wait", "false", TableError, "needs changelog-producer = lookup,"),
         ("changelog.time-retained", "2 d", TableError, "changelog-producer = none makes no change"),
-        ("deletion-vectors.enabled", "true", NotSupportedError, "expected false, found 'true'"),
+        ("deletion-vectors.enabled", "yes", TableError, "expected true or false, found 'yes'"),
         ("compaction.small-file-ratio", "1.5", TableError, "expected a number from 0 to 1"),
         ("num-levels", "1", TableError, "expected a whole number from 2 to 100"),
         (

@@ -15,6 +15,7 @@ import pytest
 import keyfold
 from keyfold.errors import CorruptDataError, NotSupportedError, TableError
 from keyfold.questions.partitions import partitions
+from keyfold.questions.scan import plan_scan
 from keyfold.read.folds.summary import summarized
 from keyfold.read.reader import read
 from keyfold.read.request import ReadRequest
@@ -125,6 +126,16 @@ def test_level_0_is_merged_where_that_is_asked_for(tmp_path: Path, seed: int) ->
     table = keyfold.connect(str(tmp_path)).table("t")
     assert table.get({"k": 595}) == newest[-1]
     assert table.scan().count() == len(merged)
+
+
+def test_scans_of_statements_that_change_rows_see_level_0(tmp_path: Path, seed: int) -> None:
+    found = drawn(tmp_path, seed, jobs=2, most=300, bucket="1")
+    found.add([{"k": 3, "v": 1, "t": ""}], 0)
+    found.publish()
+    asked = {"table": tables.reload(found.table).handle, "catalog": {"options": {}}}
+    asked |= {"columns": ["k", "v"], "filters": []}
+    plain, change = (plan_scan(asked | {"is_of_change": flag}) for flag in (False, True))
+    assert change["metrics"]["files"] == plain["metrics"]["files"] + 1
 
 
 def test_the_first_rows_are_those_of_the_least_keys(tmp_path: Path, seed: int) -> None:

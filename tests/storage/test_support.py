@@ -49,7 +49,6 @@ def test_unreadable(tmp_path: Path, option: str, value: str) -> None:
         ("bucket_function__type", "mod"),
         ("data_file__external_paths", "s3://x"),
         ("metadata__iceberg__storage", "table-location"),
-        ("deletion_vectors__enabled", "true"),
         ("index_file_in_data_file_dir", "true"),
     ],
 )

@@ -35,9 +35,14 @@ TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.v.aggregate-funtion' = 's
 -- error: fields.nope.aggregate-function | Field nope can not be found
 CREATE TABLE t (id INT, v INT, PRIMARY KEY (id))
 TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.nope.aggregate-function' = 'sum');
+-- Marked rows need a changelog that is looked up, if there is one, and an engine that replaces rows.
+-- error: deletion-vectors.enabled | changelog-producer = none or input or lookup
+CREATE TABLE t (id INT, PRIMARY KEY (id))
+TBLPROPERTIES ('deletion-vectors.enabled' = 'true', 'changelog-producer' = 'full-compaction');
+-- error: deletion-vectors.enabled | First row merge engine does not need deletion vectors
+CREATE TABLE t (id INT, PRIMARY KEY (id))
+TBLPROPERTIES ('deletion-vectors.enabled' = 'true', 'merge-engine' = 'first-row');
 -- Known to Paimon, not supported here.
--- error: deletion-vectors.enabled
-CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('deletion-vectors.enabled' = 'true');
 -- error: changelog-producer.compaction-interval
 CREATE TABLE t (id INT, PRIMARY KEY (id))
 TBLPROPERTIES ('changelog-producer.compaction-interval' = '1 h');

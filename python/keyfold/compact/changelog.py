@@ -10,21 +10,17 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.changelog.changed_rows import keys_of
 from keyfold.changelog.compare import changes
 from keyfold.compact.old_rows import deletes, sections_before
+from keyfold.compact.rows_below import keys_in_pieces
 from keyfold.kernels.ops import DELETE, UPDATE_BEFORE
 from keyfold.merge.change_images import ChangeImages
-from keyfold.merge.column_results import combine
 from keyfold.merge.plan import MergePlan, plan
-from keyfold.merge.sorted_run import SortedRun
-from keyfold.merge.window import rounds
 from keyfold.options.changelogs import NONE
 from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
 from keyfold.read.keyset import KeySet
 from keyfold.read.reader import read
-from keyfold.resources.merge_room import MergeRoom
 from keyfold.wire.specs import (
     KIND,
     ChangelogInput,
@@ -37,8 +33,6 @@ from keyfold.wire.specs import (
 )
 from keyfold.write.changelog import changelog_target
 from keyfold.write.parquet import write_files
-
-KEYS = 1 << 16  # that are looked up at once
 
 
 def write_changelog(
@@ -142,15 +136,10 @@ class _States:
                 yield kept
 
     def _new_keys(self) -> Iterator[KeySet]:
-        """The keys of the files that are new to the changelog, ascending, KEYS at a time."""
-        layout, names = self._scan.layout, frozenset(self._given.new)
+        """The keys of the files that are new to the changelog."""
+        names = frozenset(self._given.new)
         files = [file for file in self._task.split.files if file.name in names]
-        split = self._task.split
-        runs = [SortedRun(keys_of(self._scan, split, file), (0, 0), file.rows) for file in files]
-        for pieces in rounds(runs, layout.key, layout.nullable_key, MergeRoom.now().round, KEYS):
-            batches = [batch for parts in pieces for batch in parts]
-            columns = [combine([batch.column(name) for batch in batches]) for name in layout.key]
-            yield KeySet.of(layout, columns)[0]
+        return keys_in_pieces(self._scan, self._task.split, files)
 
 
 def _left_out(options: TableOptions) -> list[int]:

@@ -28,7 +28,7 @@ from keyfold.compact.pick import (
 )
 from keyfold.files.sections import packed, runs, sections_of_runs
 from keyfold.lifetime.row_times import earliest_kept
-from keyfold.options.changelogs import FULL_COMPACTION, LOOKUP, changelog_level
+from keyfold.options.changelogs import FULL_COMPACTION, LOOKUP, changelog_level, takes_level_0
 from keyfold.options.declared import TableOptions
 from keyfold.read.key_cuts import by_key
 from keyfold.storage.metadata.entries import (
@@ -118,6 +118,7 @@ def plan(table: Table, asked: CompactionRequest) -> tuple[CompactionSpec, list[P
     found = {at: of for at, of in places if _is_asked(asked, at, of, is_awaited=is_awaited)}
     earliest = earliest_kept(table.layout, options)
     rewriting = Rewriting.of(options, asked.lacking, may_hold_old(table, earliest))
+    rewriting = replace(rewriting, drops_marked=asked.strategy == FULL)
     chosen = list(_chosen(options, rules, asked, found, rewriting))
     chunks = [(one, chunk) for one in chosen for chunk in _chunks(one.work)]
     if asked.strategy == FULL and asked.max_bytes is not None:
@@ -142,8 +143,9 @@ def _files(table: Table, asked: CompactionRequest) -> Sequence[LiveFile]:
 
 
 def _is_awaited(options: TableOptions) -> bool:
-    """Whether jobs wait for changes that compactions write."""
-    return options.changelog_producer == LOOKUP and PickRules.of(options).takes_level_0
+    """Whether jobs wait for changes that compactions write, or rows that these mark."""
+    looks_up = options.changelog_producer == LOOKUP or options.has_vectors
+    return looks_up and takes_level_0(options)
 
 
 def commits(steps: Iterable[PlannedStep]) -> Iterator[int]:
@@ -299,6 +301,8 @@ def _step(
         for section, oldest in zip(group.sections, group.oldest, strict=True)
     )
     files = [f for group in chunk.groups for f in group.files] + list(chunk.upgraded)
+    groups = chunk.groups if options.has_vectors else ()
+    below = dict.fromkeys(f.name for group in groups for f in _looked_into(one, group))
     return PlannedStep(
         CompactionStep(
             str(uuid.uuid4()),
@@ -308,6 +312,8 @@ def _step(
             one.level,
             merged,
             _names(chunk.upgraded),
+            {file.name: file.vector for file in files if file.vector is not None},
+            tuple(below),
         ),
         tuple(tasks) or (Task(base, one.level, ()),),
         totals(chunk.upgraded),
@@ -323,7 +329,7 @@ def _tasks(
     table: Table, options: TableOptions, one: _Chosen, base: Split, group: Group, piece: int
 ) -> Iterator[Task]:
     """One task, or, for a single large section, one task for each key range."""
-    below = _below(base, one, group) if options.engine.keeps_oldest else None
+    below = _below(options, base, one, group)
     if below is not None:
         group = Group((group.files,), (False,))
     split = replace(base, sections=tuple(runs(section) for section in group.sections))
@@ -349,6 +355,8 @@ def _changelog_input(options: TableOptions, one: _Chosen, group: Group) -> Chang
     is_sparse = _FEW * sum(f.rows for f in new) < sum(f.rows for f in before)
     others_change = options.row_seconds is not None and options.row_changes
     by_key = (is_sparse and not others_change) or not options.changelog_deduplicates
+    if stays and options.has_vectors:  # what is written has the rows of its keys that stay
+        by_key, stays = True, []
     return ChangelogInput(
         sections_of_runs(before),
         runs(stays) if stays else (),
@@ -362,11 +370,19 @@ def _staying(one: _Chosen, group: Group) -> list[LiveFile]:
     return [f for run in one.stays for f in run.files if range_of.touch(f.first, f.last)]
 
 
-def _below(base: Split, one: _Chosen, group: Group) -> Split | None:
-    """The files that stay and hold keys of the group's range, in sections. None if there are no
-    such files, or if a record that overwrites may win over them.
+def _below(options: TableOptions, base: Split, one: _Chosen, group: Group) -> Split | None:
+    """The files that stay and whose rows of the group's keys are looked up, in sections. None if
+    there are no such files; under first-row, if a record that overwrites may win over them.
     """
-    files = _staying(one, group)
-    if not files or any(file.is_marked for file in group.files):
+    if options.has_vectors:
+        found = _looked_into(one, group)
+        return replace(base, sections=(runs(found),)) if found else None
+    if not options.engine.keeps_oldest or any(file.is_marked for file in group.files):
         return None
-    return replace(base, sections=sections_of_runs(files))
+    files = _staying(one, group)
+    return replace(base, sections=sections_of_runs(files)) if files else None
+
+
+def _looked_into(one: _Chosen, group: Group) -> list[LiveFile]:
+    """The files that stay and may hold rows which those of level 0 replace."""
+    return _staying(one, group) if any(file.level == 0 for file in group.files) else []

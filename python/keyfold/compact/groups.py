@@ -54,19 +54,21 @@ class Work:
 @dataclass(frozen=True)
 class Rewriting:
     """The rules by which a file is written again. Files of less than `small` bytes are joined with
-    their neighbours. With `keeps_oldest` a file is written again without the keys of the files that
-    stay below. Files of the schemas `lacking` are written again in any case, and those whose
+    their neighbours. With `looks_below` a file of level 0 is written again if files that stay below
+    may hold its keys. Files of the schemas `lacking` are written again in any case, and those whose
     changes are not in the changelog (below `changelog_level`) if they are written to it now.
     Deletes of numbers from `first_kept` on stay. Files with rows that are too old (`may_hold_old`)
-    are written again without these if the changes of their level are in the changelog.
+    are written again without these if the changes of their level are in the changelog, and with
+    `drops_marked` those of whose rows deletion vectors mark some.
     """
 
     small: float
-    keeps_oldest: bool = False
+    looks_below: bool = False
     lacking: Collection[int] = ()
     changelog_level: int = 0
     first_kept: int = NONE
     may_hold_old: Callable[[LiveFile], bool] = lambda _: False
+    drops_marked: bool = False
 
     @staticmethod
     def of(
@@ -74,8 +76,9 @@ class Rewriting:
     ) -> Rewriting:
         """The rules of a table."""
         small = options.compaction_small_file_ratio * options.target_file_size
-        oldest, told = options.engine.keeps_oldest, changelog_level(options)
-        return Rewriting(small, oldest, lacking, told, first_kept(options), may_hold_old)
+        looks_below = options.engine.keeps_oldest or options.has_vectors
+        told = changelog_level(options)
+        return Rewriting(small, looks_below, lacking, told, first_kept(options), may_hold_old)
 
 
 def work(
@@ -145,10 +148,11 @@ class Sorter:
         """Whether a rewrite of the file alone takes something out of it (deletes, marks, keys, rows
         that are too old), adds something that it lacks, or writes its changes to the changelog.
         """
-        if file.schema_id in self._rules.lacking or file.level < self._changelog_level:
+        is_due = file.schema_id in self._rules.lacking or file.level < self._changelog_level
+        if is_due or (self._rules.drops_marked and file.vector is not None):
             return True
         has_deletes = file.delete_rows != 0 and file.max_sequence < self._rules.first_kept
         has_any = has_deletes or file.is_marked
         if self._is_oldest((file,)):
             return has_any or (self._is_told and self._rules.may_hold_old(file))
-        return self._rules.keeps_oldest and file.level == 0
+        return self._rules.looks_below and file.level == 0

@@ -25,17 +25,22 @@ NONE = (1 << 63) - 1
 
 def first_kept(options: TableOptions) -> int:
     """The number from which on records of kind -D and -U stay; NONE if they leave with the rows
-    that they remove. The numbers of a job's records begin with the time at which it started.
+    that they remove, as where deletion vectors mark these. The numbers of a job's records begin
+    with the time at which it started.
     """
     declared = engine(options.merge_engine, "")
-    if options.ignore_delete or not declared.keeps_deletes(options):
+    if options.ignore_delete or options.has_vectors or not declared.keeps_deletes(options):
         return NONE
     return int((time.time() - options.deletes_seconds) * 1000) << 20
 
 
 def retractions_wait(layout: TableLayout) -> bool:
-    """Whether records merge with a retraction only together with all that is older."""
+    """Whether records merge with a retraction only together with all that is older. Where rows are
+    marked, what is older is looked up.
+    """
     options = parse(layout)
+    if options.has_vectors:
+        return False
     declared = engine(options.merge_engine, layout.name)
     return not options.ignore_delete and declared.retractions_wait(layout, options)
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from keyfold.compact.changelog import asking, new_names, write_changelog
 from keyfold.compact.kept_deletes import NONE, first_kept, kept
 from keyfold.compact.old_rows import rows_gone
+from keyfold.compact.rows_below import RowsBelow
 from keyfold.files.buckets import buckets_of
 from keyfold.files.footers import forget
 from keyfold.merge.change_images import ChangeImages
@@ -40,6 +41,7 @@ from keyfold.wire.specs import (
     SEQUENCE,
     CommitMessage,
     CompactionSpec,
+    ReplacedRows,
     Run,
     ScanSpec,
     Section,
@@ -74,7 +76,7 @@ def rewrite(
             )
     finally:
         forget(f"{split.path}/{file.name}" for file in split.files)
-    return replace(message, changelog=written, gone=merging.gone)
+    return replace(message, changelog=written, gone=merging.gone, replaced=merging.replaced)
 
 
 class _Merging:
@@ -93,6 +95,9 @@ class _Merging:
         self._plan: MergePlan = plan(spec.layout, columns, marks=True)
         self._first_kept = first_kept(self._options)
         self._range = KeyRange.of(task.split, spec.layout)
+        self._below: RowsBelow | None = None
+        if task.below is not None and self._options.has_vectors:
+            self._below = RowsBelow(self._scan, task.split, task.below)
         self._in_changelog = {
             file.name: file.name not in new_names(task) for file in task.split.files
         }
@@ -124,6 +129,11 @@ class _Merging:
             and not any(file.is_marked for file in files)
             and (self._first_kept == NONE or not any(file.delete_rows != 0 for file in files))
         )
+
+    @property
+    def replaced(self) -> tuple[ReplacedRows, ...]:
+        """The rows of files that stay which are among the merged ones."""
+        return () if self._below is None else self._below.replaced
 
     def reading_files(self) -> AbstractContextManager[None]:
         """A context for reading the files (`snapshot_folder.reading`)."""
@@ -158,7 +168,9 @@ class _Merging:
         if self.images is not None:
             flags = [self._in_changelog[run[0].name] for run in section]
             runs = [replace(r, in_changelog=flag) for r, flag in zip(runs, flags, strict=True)]
-        if self._task.below is not None:
+        if self._below is not None:
+            oldest, runs = True, [*self._rows_below(self._below), *runs]
+        elif self._task.below is not None:
             return self._new_keys(runs, self._task.below)
         is_kept = oldest and self._first_kept != NONE
         merged = merge_runs(
@@ -171,6 +183,15 @@ class _Merging:
             images=self.images,
         )
         return (kept(batch, self._first_kept) for batch in merged) if is_kept else merged
+
+    def _rows_below(self, below: RowsBelow) -> list[SortedRun]:
+        """The runs of rows that stay below; none if newer ones take their place as they are."""
+        files, options = self._task.split.files, self._options
+        keeps_last = self._plan.engine.keeps_last(options) and not options.ignore_update_before
+        if not keeps_last or any(file.is_marked for file in files):
+            return below.runs(self._plan)
+        below.look()
+        return []
 
     def _new_keys(self, runs: list[SortedRun], below: Split) -> Iterator[pa.RecordBatch]:
         """First-row: the rows whose key no row below has. Paimon's readers take each file of a

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from keyfold.errors import TableError
-from keyfold.options.declared import TableOptions
+from keyfold.options.declared import VECTORS, TableOptions
 from keyfold.wire.layout import TableLayout
 
 _COUNTS = (TableOptions.delta_commits, TableOptions.changelog_interval)
@@ -83,7 +83,9 @@ def _needs(
 ) -> Iterator[tuple[list[str], tuple[str, ...]]]:
     """Options that are set, and the producers that heed them."""
     yield [option.name for option in _COUNTS if option.name in given], (FULL_COMPACTION,)
-    yield [] if options.lookup_wait else [f"{TableOptions.lookup_wait.name} = false"], (LOOKUP,)
+    yield [VECTORS] if options.has_vectors else [], (NONE, INPUT, LOOKUP)
+    waits = options.lookup_wait or options.has_vectors
+    yield [] if waits else [f"{TableOptions.lookup_wait.name} = false"], (LOOKUP,)
     of_images = [f"{TableOptions.changelog_image.name} = wal"]
     yield [] if options.changelog_image == "full" else of_images, _COMPARE
     for option in (TableOptions.changelog_drops_before, TableOptions.changelog_drops_deletes):
@@ -109,11 +111,15 @@ def changelog_level(options: TableOptions) -> int:
 
 def takes_level_0(options: TableOptions) -> bool:
     """Whether a write leaves no file on level 0."""
-    is_awaited = options.changelog_producer == LOOKUP and options.lookup_wait
-    return options.engine.hides_level_0 or is_awaited
+    return options.engine.hides_level_0 or _waits(options)
 
 
 def is_awaited(options: TableOptions) -> bool:
     """Whether a write waits for the compaction that follows it, and repeats it after a conflict."""
-    waits = options.changelog_producer == LOOKUP and options.lookup_wait
-    return waits or options.changelog_producer == FULL_COMPACTION
+    return _waits(options) or options.changelog_producer == FULL_COMPACTION
+
+
+def _waits(options: TableOptions) -> bool:
+    """Whether a write waits for what a compaction looks up: changes, or rows to mark."""
+    looks_up = options.changelog_producer == LOOKUP or options.has_vectors
+    return looks_up and options.lookup_wait

@@ -211,6 +211,9 @@ class TableOptions:
     compaction_write_budget = Option("keyfold.compaction.write-budget", byte_size, "64 mb",
         "Most bytes of files that a write merges after its commit; a bucket at the "
         "stop trigger may exceed it.")
+    has_vectors = Option(VECTORS, boolean, "false",
+        "Whether compactions mark the rows that newer ones replace, so that reads merge nothing.",
+        changes="while empty")
     vectors_merge_on_read = Option("deletion-vectors.merge-on-read", boolean, "false",
         "Whether scans of a table with deletion vectors merge rows that no compaction has marked "
         "yet, in place of leaving them out.", per_call=True)
@@ -290,8 +293,8 @@ class TableOptions:
         "Whether changelogs leave out deletes (-D), by a producer that compares.",
         changes="by ALTER", aliases=("changelog-producer.ignore-delete",))
     lookup_wait = Option("lookup-wait", boolean, "true",
-        "Whether a write to a table with changelog-producer = lookup waits until its changes are "
-        "written; if not, the next compaction writes them.",
+        "Whether a write to a table with changelog-producer = lookup, or deletion vectors, waits "
+        "until its changes are written, or its rows are seen; if not, the next compaction does it.",
         aliases=("changelog-producer.lookup-wait",))
     changelog_prefix = Option("changelog-file.prefix", file_prefix, "changelog-",
         "How the names of changelog files begin.", changes="by ALTER")

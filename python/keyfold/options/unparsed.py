@@ -30,8 +30,6 @@ TEXTS: tuple[Option[Any], ...] = (
     _fixed("metadata.stats-mode", "truncate(16)", "Statistics kept of each column."),
     _fixed("changelog-file.format", "parquet", "Format of changelog files.", required_to="write"),
     _fixed("changelog-file.stats-mode", "truncate(16)", "Statistics kept of changelog files."),
-    _fixed("deletion-vectors.enabled", "false", "Mark replaced rows in bitmaps.",
-        changes="while empty", required_to="write"),
     _fixed("row-tracking.enabled", "false", "Row ids for append tables.",
         required_to="read or write"),
     _fixed("data-evolution.enabled", "false", "Column files for append tables.",

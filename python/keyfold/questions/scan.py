@@ -11,7 +11,7 @@ from keyfold.questions.planned import planned
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.read import scan_plan
 from keyfold.read.by_bucket import bucket_column, grouped
-from keyfold.read.call_options import scan_options
+from keyfold.read.call_options import as_changed, scan_options
 from keyfold.read.column_statistics import of_scan
 from keyfold.read.nested_pruning import narrowed
 from keyfold.read.request import ReadRequest
@@ -27,6 +27,7 @@ QUESTIONS = Questions()
 def plan_scan(question: Frame) -> dict[str, Any]:
     """The scan, its tasks, the rows and bytes they hold before merging, and a line for EXPLAIN."""
     table = open_handle(question["table"], question["catalog"]["options"])
+    table = as_changed(table) if question.get("is_of_change") else table
     options = scan_options(table, question.get("options"), is_past=table.is_past)
     request = ReadRequest.from_json(question, options)
     is_whole = request.limit is None and request.aggregate is None
@@ -87,7 +88,8 @@ def plan_lookup(question: Frame) -> dict[str, Any]:
     table = open_handle(question["table"], question["catalog"]["options"], latest=inserted)
     table.check_format()
     filters = decoded(question.get("filters"))
-    found = lookups(table, question["columns"], filters)
+    read = as_changed(table) if inserted else table
+    found = lookups(read, question["columns"], filters)
     found = replace(found, scan=narrowed(found.scan, question.get("parts") or {}))
     own = {"finds_all": inserted and all(one.op == "IS_NOT_NULL" for one in filters)}
     return {

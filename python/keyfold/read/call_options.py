@@ -7,6 +7,7 @@ from keyfold.errors import NotSupportedError, TableError
 from keyfold.merge.plan import check
 from keyfold.options.calls import READ, Call, split
 from keyfold.options.checks import check_option
+from keyfold.options.declared import TableOptions
 from keyfold.options.names import may_differ, normalize
 from keyfold.options.paimon import OPTIONS_OF_VERSIONS, OTHER_ROWS
 from keyfold.options.values import shown
@@ -15,6 +16,7 @@ from keyfold.storage.support import LATEST
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
 
+_EVERY_LEVEL = {TableOptions.vectors_merge_on_read.name: "true"}
 _SPARKS = ("versionasof", "timestampasof")
 
 
@@ -35,6 +37,13 @@ def with_options(table: Table, given: Mapping[str, str] | None) -> Table:
                 "TABLE sets options, in Python table.alter"
             )
     return replace(table, layout=replace(layout, options={**layout.options, **stored}))
+
+
+def as_changed(table: Table) -> Table:
+    """The table as jobs read it that write by what they read: with the rows of level 0, also where
+    queries leave these out until a compaction has seen them.
+    """
+    return with_options(table, _EVERY_LEVEL) if table.options.has_vectors else table
 
 
 def call_options(call: Call, table: Table, given: Mapping[str, str] | None) -> dict[str, str]:

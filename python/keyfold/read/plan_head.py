@@ -10,9 +10,8 @@ from functools import partial
 
 from keyfold.merge.plan import check_mergeable
 from keyfold.options.calls import OF_READS
-from keyfold.options.declared import VECTORS, TableOptions
+from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
-from keyfold.options.values import boolean, given
 from keyfold.predicates.condition import undecided
 from keyfold.predicates.prune import Pruning, pruning
 from keyfold.read.request import ReadRequest
@@ -48,19 +47,17 @@ class PlanHead:
     @property
     def has_vectors(self) -> bool:
         """Whether compactions mark the rows that newer ones replace, so that none needs a merge."""
-        layout = self.table.layout
-        text, name = (
-            layout.options.get(VECTORS, "false"),
-            f"option {VECTORS} of table {layout.name}",
-        )
-        return bool(layout.key) and given(name, text, boolean)
+        return bool(self.table.layout.key) and self.settings.has_vectors
 
     @property
     def least_level(self) -> int:
-        """The least level of files that are read: rows of level 0 have marked none yet."""
+        """The least level of files that are read: rows of level 0 have marked none yet. A call of a
+        transaction sees those of the calls before it.
+        """
         if self.request.only is not None:
             return self.request.only.least_level
-        return int(self.has_vectors and not self.settings.vectors_merge_on_read)
+        merges = self.settings.vectors_merge_on_read or self.table.staged is not None
+        return int(self.has_vectors and not merges)
 
     def live(self, partitions: Collection[Partition] | None = None) -> tuple[LiveFiles, int]:
         """The files of the table's snapshot that may hold rows of interest, of these partitions if

@@ -97,7 +97,7 @@ def check_unmarked(layout: TableLayout, manifests: Manifests, snapshot: Snapshot
     """Raises NotSupportedError if deletion vectors mark rows of files of a snapshot though the
     table's option does not say so any more: a file that is written anew would need a new one.
     """
-    if not vectors_of(manifests, snapshot):
+    if parse(layout).has_vectors or not vectors_of(manifests, snapshot):
         return
     if any(file.vector for file in live_of_snapshot(manifests, snapshot).files()):
         raise NotSupportedError(

@@ -337,8 +337,9 @@ class Task(Wire):
     """The input of one task: sections of one bucket, whole or cut by key range.
 
     `level` is that of the files it writes. `oldest` says of each section whether nothing older is
-    below it, so that it need not keep deletes. The files of `below` are not merged: under
-    first-row, rows whose key they show are left out. With `rescaled`, the new number of buckets,
+    below it, so that it need not keep deletes. The files of `below` stay: under
+    first-row, rows whose key they show are left out, under deletion vectors their rows of the keys
+    of level 0 are merged too. With `rescaled`, the new number of buckets,
     the split is of all buckets of a partition and its path is the partition's folder. The files
     written are those of one new bucket. `changelog` are the changes that its changelog files hold,
     None without such files.

@@ -25,7 +25,7 @@ from keyfold.options.calls import (
 from keyfold.options.parsing import parse
 from keyfold.options.values import boolean, whole
 from keyfold.predicates.prune import on_partitions
-from keyfold.read.call_options import call_options
+from keyfold.read.call_options import as_changed, call_options
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.answers import Late, UnseenKeys
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable
@@ -155,7 +155,7 @@ def _rows_before(table: Table, spec: WriteSpec) -> LookupPlan | None:
         return None  # rows that are inserted fold
     read = replace(table, snapshot_id=changes.reads or None)
     read.check_format()
-    return plan_lookup(read, spec.layout.arrow_schema.names)
+    return plan_lookup(as_changed(read), spec.layout.arrow_schema.names)
 
 
 def targets(layout: TableLayout, asked: Mapping[str, str], seen: str | None) -> str | None:

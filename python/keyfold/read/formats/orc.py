@@ -16,7 +16,7 @@ from keyfold.files.column_mapping import StoredColumn, sources
 from keyfold.files.vectors import deleted
 from keyfold.read.formats.table_columns import adapted, common_number, schema_of
 from keyfold.read.formats.wanted import Wanted
-from keyfold.read.positions import without
+from keyfold.read.positions import numbered, without
 from keyfold.stores.files import Files
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import DataType
@@ -45,12 +45,10 @@ def read_orc(
     names += [name for name in system if name != SEQUENCE or number is None]
     batches = _tables(source, path, found, names or source.schema.names[:1], wanted, store)
     schema = schema_of(found, system)
-    adapted_batches = (adapted(batch, found, schema, number) for batch in batches)
-    if file.vector is None:
-        yield from adapted_batches
-        return
+    rows = (adapted(batch, found, schema, number) for batch in batches)
+    placed = numbered(rows, [file.rows], [0]) if wanted.positions else rows
     gone = deleted(store, scan.layout, path, file)
-    yield from without(gone, adapted_batches, [file.rows], [0])
+    yield from without(gone, placed, [file.rows], [0]) if len(gone) else placed
 
 
 def _tables(

@@ -33,7 +33,7 @@ from keyfold.predicates.ranges import ValueRange
 from keyfold.predicates.statistics import may_hold_deletes, ranges_of
 from keyfold.read.formats.table_columns import adapted, common_number, schema_of
 from keyfold.read.formats.wanted import Wanted
-from keyfold.read.positions import without
+from keyfold.read.positions import numbered, without
 from keyfold.resources.metering import count, is_asked, metered
 from keyfold.stores.files import Files
 from keyfold.stores.local import LocalFiles
@@ -87,10 +87,12 @@ def read_parquet(
     if later:
         whole = _Columns(opened, found, system, first.number)
         batches = _deferred(first, _Columns(opened, later, (), None), whole, groups)
-    if file.vector is not None:
+    if wanted.positions or file.vector is not None:
+        every = map(footer.metadata.row_group, range(footer.metadata.num_row_groups))
+        counts = [group.num_rows for group in every]
+        batches = numbered(batches, counts, groups) if wanted.positions else batches
         gone = deleted(store, scan.layout, path, file)
-        counts = map(footer.metadata.row_group, range(footer.metadata.num_row_groups))
-        batches = without(gone, batches, [group.num_rows for group in counts], groups)
+        batches = without(gone, batches, counts, groups) if len(gone) else batches
     yield from batches
 
 

@@ -13,7 +13,7 @@ BATCH_BYTES = 16 << 20
 class Wanted:
     """The parts to read of each file: table columns, and whether `_SEQUENCE_NUMBER` belongs to
     them, or `_VALUE_KIND` whatever it holds, or the marks of partial writes even if the file lacks
-    them.
+    them, or `_POSITION`, the place of each row in the file, which then comes last.
 
     `keep` takes the ranges of a row group, of key columns and of the columns `ranges`, and says
     whether it may hold rows of interest; a caller that knows the `groups` names them. `decide` are
@@ -25,6 +25,7 @@ class Wanted:
     sequence: bool = False
     kinds: bool = False
     marks: bool = False
+    positions: bool = False
     keep: Callable[[Ranges], bool] | None = None
     groups: tuple[int, ...] | None = None
     ranges: tuple[str, ...] = ()

@@ -33,7 +33,7 @@ from keyfold.storage.metadata.entries import (
 from keyfold.storage.metadata.snapshot_files import in_partitions
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
-from keyfold.wire.specs import CommitMessage, CompactionStep, FileAtLevel, Merged
+from keyfold.wire.specs import CommitMessage, CompactionStep, FileAtLevel
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,8 @@ def _check_gone(
 
 def check_compaction(table: Table, found: Compaction, bucket: Sequence[LiveFile]) -> None:
     """Raises ConflictError if a file is gone, or if other records of the same keys come between the
-    merged ones in order. If nothing older was to be below those (`oldest`), others must not come
-    before them either.
+    merged ones in order. If nothing older was to be below those (`oldest`), or only files in which
+    their keys were looked up, others must not come before them either.
     """
     by_name = {(file.name, file.level): file for file in bucket}
     gone = [name for name, level in found.taken if (name, level) not in by_name]
@@ -159,22 +159,24 @@ def check_compaction(table: Table, found: Compaction, bucket: Sequence[LiveFile]
         )
     check_vectors(table, found.step, [by_name[file] for file in found.taken])
     others = [file for at, file in by_name.items() if at not in found.taken]
+    below = frozenset(found.step.below)
+    others = [file for file in others if file.name not in below]
     for one in found.step.merged:
         files = [by_name[file] for file in one.files]
         needs_order = not table.options.engine.keeps_records or any(map(is_more, files))
         newer = others if needs_order else [file for file in others if file.is_marked]
-        _check_order(table, one, files, newer)
+        _check_order(table, files, newer, is_oldest=one.oldest or bool(below))
 
 
 def _check_order(
-    table: Table, one: Merged, files: Sequence[LiveFile], others: Iterable[LiveFile]
+    table: Table, files: Sequence[LiveFile], others: Iterable[LiveFile], *, is_oldest: bool
 ) -> None:
     first, last = min(file.first for file in files), max(file.last for file in files)
     low, high = (min(f.min_sequence for f in files), max(f.max_sequence for f in files))
     for other in others:
         if other.first > last or other.last < first or other.min_sequence > high:
             continue
-        if one.oldest or other.max_sequence >= low:
+        if is_oldest or other.max_sequence >= low:
             raise ConflictError(
                 f"compaction of table {table.layout.name}, bucket {other.bucket}: data file "
                 f"{other.name}, committed meanwhile by a job that began earlier, holds records of "

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER
+from keyfold.read.call_options import as_changed
 from keyfold.read.provenance import stored_sequences
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table
@@ -57,7 +58,7 @@ class ChangeStatement:
         """The rows of keys, which are in the form of `keys_of`; those that are not there are left
         out.
         """
-        warm = self.to.session.lookups.of(self.table, self.read)
+        warm = self.to.session.lookups.of(as_changed(self.table), self.read)
         for some in keys.rounds(asked):
             is_there, rows = warm.look_up(some, self.to.session.spread(some.num_rows))
             yield rows.filter(is_there)
@@ -65,7 +66,7 @@ class ChangeStatement:
     def scanned(self, where: Where = None) -> Iterator[pa.RecordBatch]:
         """The rows that satisfy a condition."""
         condition = Condition.of(self.layout, where)
-        return Scan(self.to.session, self.table, self.read, condition).to_batches()
+        return Scan(self.to.session, as_changed(self.table), self.read, condition).to_batches()
 
     def no_rows(self) -> pa.RecordBatch:
         """Rows of `read`, of which there are none."""

@@ -28,6 +28,7 @@ from keyfold.lookup.places import LookupPlan
 from keyfold.lookup.plan import plan_lookup
 from keyfold.lookup.rows_of_keys import look_up
 from keyfold.options.ids import id_column
+from keyfold.read.call_options import as_changed
 from keyfold.read.formats.data_file import read_file
 from keyfold.read.formats.wanted import Wanted
 from keyfold.read.keyset import KeySet
@@ -100,7 +101,7 @@ def key_lookups(table: Table, stored: StoredKeys | None) -> LookupPlan | None:
         return None
     read = replace(table, snapshot_id=stored.seen)
     read.check_format()
-    return plan_lookup(read, _looked_up(table))
+    return plan_lookup(as_changed(read), _looked_up(table))
 
 
 def _looked_up(table: Table) -> tuple[str, ...]:
@@ -233,7 +234,7 @@ def _columns(
 
 def _stored(now: Table, keys: pa.RecordBatch) -> tuple[_Flags, Rows]:
     """Whether each key has a row now, and its id, or 0."""
-    plan = plan_lookup(now, _looked_up(now))
+    plan = plan_lookup(as_changed(now), _looked_up(now))
     flags, ids = [], []
     for at in range(0, keys.num_rows, MOST_KEYS):
         some = keys.select(list(now.layout.primary_key)).slice(at, MOST_KEYS)

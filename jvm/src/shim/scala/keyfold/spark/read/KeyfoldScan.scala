@@ -52,7 +52,8 @@ final case class KeyfoldScan(
     "is_top" -> isTop,
     "aggregate" -> summary.map(_.toJson),
     "cores" -> Settings.cores,
-    "options" -> (options - KeyfoldScan.ToLookUp))
+    "options" -> (options - KeyfoldScan.ToLookUp),
+    "is_of_change" -> isOfChange)
 
   /** The parts of nested columns that are read. */
   def parts: Map[String, Any] =
