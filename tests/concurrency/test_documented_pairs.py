@@ -5,7 +5,13 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 DOCUMENT = HERE.parents[1] / "docs" / "concurrency.md"
-FILES = ("test_pairs.py", "test_meanwhile.py", "test_isolation.py", "test_history.py")
+FILES = (
+    "test_pairs.py",
+    "test_meanwhile.py",
+    "test_isolation.py",
+    "test_history.py",
+    "test_dynamic.py",
+)
 ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \| [^|]+ \|$", re.MULTILINE)
 
 # The job under way, what commits meanwhile, and the tests of this pair. Two expiries run at once in
@@ -104,6 +110,16 @@ TESTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("`sys.rollback`", "CREATE TAG"): ("test_tagging_during_rollback",),
     ("`sys.create_branch`", "DELETE TAG"): ("test_untagging_during_branching",),
     ("`sys.fast_forward`", "INSERT"): ("test_append_during_forwarding",),
+    ("INSERT into dynamic buckets", "INSERT of other new keys"): (
+        "test_other_keys_during_assignment",
+    ),
+    ("INSERT into dynamic buckets", "INSERT of the same new keys"): (
+        "test_same_keys_during_assignment",
+    ),
+    ("INSERT into dynamic buckets", "INSERT OVERWRITE, TRUNCATE"): (
+        "test_overwrite_during_assignment",
+    ),
+    ("INSERT into dynamic buckets", "compaction"): ("test_compaction_during_assignment",),
 }
 
 

@@ -15,6 +15,9 @@ from keyfold import CorruptDataError, NotSupportedError, Table, TableError
 from keyfold.errors import ConflictError
 from keyfold.files.hash_index import hash_path
 from keyfold.storage import table as storage
+from keyfold.storage.commits.hash_indexes import JobIndexes
+from keyfold.storage.commits.hash_indexes import indexed as indexed_after
+from keyfold.storage.metadata.index_manifests import read_entries, write_entries
 from keyfold.tables import writes
 from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write import jobs
@@ -53,11 +56,14 @@ def rows_of(table: Table) -> dict[int, int]:
 class Job:
     """A write that is planned and written, and committed later."""
 
-    def __init__(self, table: Table, keys: Sequence[int], value: int, mode: str = "append") -> None:
+    def __init__(
+        self, table: Table, keys: Sequence[int], value: int, *, only_new: bool = False
+    ) -> None:
         self.table, loaded = table, now(table)
-        self.spec: WriteSpec = jobs.plan_job(loaded, tuple(COLUMNS), mode=mode)
+        self.spec: WriteSpec = jobs.plan_job(loaded, tuple(COLUMNS), only_new=only_new)
         batch = pa.RecordBatch.from_pylist(rows(keys, value), SCHEMA)
-        self.messages: list[CommitMessage] = write(self.spec, [batch])
+        plans = jobs.task_lookups(loaded, self.spec)
+        self.messages: list[CommitMessage] = write(self.spec, [batch], plans)
 
     def commit(self) -> None:
         """Publish it, or leave nothing behind."""
@@ -176,6 +182,95 @@ def test_a_job_beside_an_overwrite(tmp_path: Path) -> None:
         job.commit()
     assert set(rows_of(table).values()) == {2}
     check_once(now(table))
+
+
+def test_a_job_whose_indexes_have_expired(tmp_path: Path) -> None:
+    options = {"snapshot__num_retained__min": "1", "snapshot__num_retained__max": "1"}
+    table = made(tmp_path, **options, dynamic_bucket__assigner_parallelism="1")
+    table.upsert(rows(range(12), 0))
+    job = Job(table, range(6, 16), 1)
+    files = {file.name for file in job.spec.hashes}
+    table.upsert(rows(range(20, 24), 2))
+    table.expire()
+    assert files.isdisjoint(path.name for path in tmp_path.rglob("index/*"))
+    job.commit()
+    wanted = dict.fromkeys(range(6), 0) | dict.fromkeys(range(6, 16), 1)
+    assert rows_of(table) == wanted | dict.fromkeys(range(20, 24), 2)
+    check_once(now(table))
+
+
+def test_a_job_whose_keys_are_gone(tmp_path: Path) -> None:
+    options = {"snapshot__num_retained__min": "1", "snapshot__num_retained__max": "1"}
+    table = made(tmp_path, **options, dynamic_bucket__assigner_parallelism="1")
+    table.upsert(rows(range(0, 20, 2), 0))
+    job = Job(table, range(0, 20, 2), 1)
+    table.overwrite(rows(range(100, 120, 2), 2))
+    table.expire()
+    with pytest.raises(ConflictError, match=r"replaced rows of p=0 .* found in bucket 0"):
+        job.commit()
+    assert rows_of(table) == dict.fromkeys(range(100, 120, 2), 2)
+    again = Job(table, range(100, 120, 2), 3)
+    table.truncate()
+    with pytest.raises(ConflictError, match="replaced rows of p=0"):
+        again.commit()
+    assert rows_of(table) == {}
+
+
+def test_new_keys_that_others_store_meanwhile(tmp_path: Path) -> None:
+    table = made(tmp_path, dynamic_bucket__assigner_parallelism="1")
+    job = Job(table, range(0, 40, 2), 1, only_new=True)
+    table.upsert(rows(range(0, 40, 2), 2))
+    job.commit()
+    assert rows_of(table) == dict.fromkeys(range(0, 40, 2), 2)
+    names = {message.hashes.name for message in job.messages if message.hashes is not None}
+    assert names
+    assert names.isdisjoint(path.name for path in tmp_path.rglob("index/*"))
+
+
+def test_another_attempt_writes_no_index_again(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.upsert(rows(range(0, 8, 2), 0))
+    job, loaded = Job(table, range(2, 14, 2), 1), now(table)
+    table.upsert(rows(range(20, 24, 2), 2))
+    base = now(table).snapshots.latest()
+    assert base is not None
+    indexes = JobIndexes(job.spec.hashes)
+
+    def attempt() -> tuple[Any, set[int]]:
+        live = now(table).live(base.id)
+        entries = indexed_after(loaded, base, job.messages, indexes, live, None)
+        names = [m.hashes.name for m in job.messages if m.hashes is not None]
+        assert names
+        return entries, {Path(hash_path(loaded.layout, name)).stat().st_ino for name in names}
+
+    assert attempt() == attempt()
+
+
+def test_planning_lists_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(tmp_path)
+    table.upsert(rows(range(20), 0))
+    loaded = now(table)
+    for way in ("live_files", "live", "to_read"):
+        monkeypatch.setattr(storage.Table, way, None)
+    assert len(jobs.plan_job(loaded, tuple(COLUMNS)).hashes) == len(indexed(loaded))
+
+
+def test_buckets_without_an_index(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.upsert(rows(range(20), 0))
+    loaded = now(table)
+    snapshot = loaded.snapshots.latest()
+    assert snapshot is not None
+    assert snapshot.index_manifest is not None
+    path = Path(loaded.manifests.path(snapshot.index_manifest))
+    entries = read_entries(loaded.manifests, snapshot.index_manifest)
+    for partition in (0,), None:
+        path.unlink()
+        left = [one for one in entries if one.partition != partition and partition is not None]
+        write_entries(loaded.manifests, path.name, left)
+        with pytest.raises(NotSupportedError, match=r"bucket \d has data file data-.* no index of"):
+            table.upsert(rows([2], 1))
+    assert rows_of(table) == dict.fromkeys(range(20), 0)
 
 
 def test_an_overwrite_begins_anew(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from keyfold.storage.commits.conflicts import (
     totals_of,
 )
 from keyfold.storage.commits.epochs import carried, epochs_of, is_committed, is_noted
-from keyfold.storage.commits.hash_indexes import indexed
+from keyfold.storage.commits.hash_indexes import JobIndexes, indexed
 from keyfold.storage.commits.looked_at import LookedAt
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.commits.replaced_rows import without_files
@@ -60,7 +60,7 @@ from keyfold.storage.metadata.snapshots import (
 )
 from keyfold.storage.metadata.table_statistics import TableStatistics
 from keyfold.storage.table import Table
-from keyfold.wire.specs import CommitMessage, Epoch, HashFile, RowChanges, StoredKeys, WriteSpec
+from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, StoredKeys, WriteSpec
 
 APPEND = "APPEND"
 OVERWRITE = "OVERWRITE"
@@ -106,7 +106,7 @@ class Change:
     choose: Callable[[Sequence[LiveFile]], Replaced] | None = None  # partitions, of live files
     is_silent: bool = False  # changes show nothing of it
     stored: StoredKeys | None = None  # of a job that has to know them
-    hashes: Sequence[HashFile] = ()  # by which the job knows the buckets of keys
+    indexes: JobIndexes = field(default_factory=JobIndexes)  # by which keys have their buckets
 
 
 def append(
@@ -133,7 +133,7 @@ def _of_job(change: Change, spec: WriteSpec, shares: Shares) -> Change:
     made, statement = spec.changes, None if spec.changes is None else spec.changes.statement
     changes = made if made is not None and made.reads is not None else None
     change = replace(change, planned=spec.snapshot, epoch=spec.epoch, stored=spec.stored)
-    change = replace(change, hashes=spec.hashes)
+    change = replace(change, indexes=JobIndexes(spec.hashes, shares))
     return replace(change, changes=changes, shares=shares, statement=statement)
 
 
@@ -342,7 +342,7 @@ def _plan(
         if of != change.changelog.of:
             return NeedsChangelog(of, base, live, [*kept, *files])
         told = change.changelog.messages
-    index = indexed(table, base, change.messages, change.hashes, change.partitions)
+    index = indexed(table, base, change.messages, change.indexes, looked.around, change.partitions)
     index = without_files(table, base, index, deleted)
     return change, Entries(deleted + ours, changelog_of(table.schema, table.shapes, told), index)
 

@@ -17,6 +17,7 @@ from itertools import chain, pairwise
 from typing import Any
 
 from keyfold.errors import ConflictError, SnapshotExpiredError, TableError
+from keyfold.files.hash_index import Hashes
 from keyfold.options.declared import known
 from keyfold.options.parsing import parse
 from keyfold.storage.metadata.entries import (
@@ -48,6 +49,12 @@ class Shares:
     def went(self, one: LiveFile, before: Iterable[LiveFile], after: Iterable[LiveFile]) -> bool:
         """Whether a key of a file is in the files `before`, of its bucket, but in none `after`."""
         return True
+
+    def hashes(self, file: LiveFile) -> Hashes | None:
+        """The hashes of the keys of a file, by which they are in dynamic buckets; None if they are
+        not known.
+        """
+        return None
 
 
 UNREAD = Shares()

@@ -115,3 +115,12 @@ def _record(manifests: Manifests, entry: IndexEntry) -> Record:
         "_DELETIONS_VECTORS_RANGES": ranges if entry.kind == DELETION_VECTORS else None,
         "_EXTERNAL_PATH": entry.external_path,
     }
+
+
+def no_index(table: str, bucket: int, file: str) -> NotSupportedError:
+    """The error of a job that writes to a bucket whose keys no index file has."""
+    return NotSupportedError(
+        f"table {table} can't be written here: bucket {bucket} has data file {file} and no index "
+        "of its keys, as Paimon's writers leave one: INSERT OVERWRITE (table.overwrite) it from a "
+        "read of it"
+    )

@@ -124,6 +124,17 @@ class LiveFiles:
                     found[values] = one.total_buckets.item(of[-1])
         return found
 
+    def buckets(self, partitions: Collection[Partition]) -> Iterator[tuple[Partition, int, str]]:
+        """The buckets of some partitions that have files, and a file of each. A bucket may come
+        more than once.
+        """
+        for one, rows in self.parts():
+            for code, values in enumerate(one.partitions):
+                of = rows[one.codes[rows] == code] if values in partitions else rows[:0]
+                buckets, firsts = np.unique(one.bucket[of], return_index=True)
+                for bucket, row in zip(buckets.tolist(), of[firsts].tolist(), strict=True):
+                    yield values, bucket, one.name(row)
+
     def highest(self) -> LiveFile | None:
         """The file of the greatest sequence number."""
         best: tuple[int, ManifestColumns, int] | None = None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keyfold.errors import NotSupportedError
 from keyfold.predicates.prune import on_partitions
-from keyfold.storage.metadata.index_manifests import HASH, read_entries
+from keyfold.storage.metadata.index_manifests import HASH, no_index, read_entries
 from keyfold.storage.table import Table
 from keyfold.wire.partitions import Partition
 from keyfold.wire.predicates import Predicate
@@ -15,7 +14,8 @@ from keyfold.wire.specs import HashFile
 
 def hash_files(table: Table, mode: str, filters: Sequence[Predicate]) -> tuple[HashFile, ...]:
     """The index files by which a job finds the buckets of keys: those of its snapshot, without
-    partitions that the job replaces. Raises NotSupportedError if a bucket has files and no index.
+    partitions that the job replaces. Raises NotSupportedError if there are files and no index; of
+    single buckets the commit says it, which looks at those partitions only that are written.
     """
     if not table.options.is_dynamic or table.snapshot_id is None or mode == "overwrite_dynamic":
         return ()
@@ -25,16 +25,13 @@ def hash_files(table: Table, mode: str, filters: Sequence[Predicate]) -> tuple[H
     snapshot = table.snapshots.read(table.snapshot_id)
     with table.reading(snapshot):
         entries = read_entries(table.manifests, snapshot.index_manifest, (HASH,))
-    found = {(one.partition, one.bucket): one for one in entries if one.kind == HASH}
-    for file in table.live_files():
-        if (file.partition, file.bucket) not in found and not (takes and takes(file.partition)):
-            raise NotSupportedError(
-                f"table {layout.name} can't be written here: bucket {file.bucket} has data file "
-                f"{file.name} and no index of its keys, as Paimon's writers leave one: INSERT "
-                "OVERWRITE (table.overwrite) it from a read of it"
-            )
+    found = [one for one in entries if one.kind == HASH]
+    if not found:
+        for file in table.live_files():
+            if not (takes and takes(file.partition)):
+                raise no_index(layout.name, file.bucket, file.name)
     return tuple(
         HashFile(Partition.of(layout, one.partition), one.bucket, one.file, one.rows)
-        for one in found.values()
+        for one in found
         if not (takes and takes(one.partition))
     )

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from keyfold.files.hash_index import Hashes
+from keyfold.files.paimon_values import hashes
 from keyfold.kernels.keys.membership import Flags
 from keyfold.predicates.ranges import Ranges
 from keyfold.read.formats.data_file import read_file
@@ -58,6 +60,14 @@ class SharedKeys(Shares):
             return False
         were, are = (self._are_in(held, files) for files in sides)
         return bool((were & ~are).any())
+
+    def hashes(self, file: LiveFile) -> Hashes | None:
+        """The hashes of the keys of a file, by which they are in dynamic buckets."""
+        layout, found = self._table.layout, [np.empty(0, np.int32)]
+        for batch in self._keys(file):
+            columns = [batch.column(name) for name in layout.key]
+            found.append(np.unique(hashes(layout, layout.key, columns).astype(np.int32)))
+        return np.concatenate(found)
 
     def _are_in(self, held: KeySet, files: Iterable[LiveFile]) -> Flags:
         found = np.zeros(len(held), dtype=np.bool_)

@@ -133,6 +133,7 @@ def settled(
     except BaseException:
         written.remove()
         raise
+    Job(spec.layout, (message for message in made if not message.files)).remove()
     return replace(spec, stored=seen), [message for message in made if message.files]
 
 
