@@ -206,6 +206,14 @@ def test_what_tunes_another_system_is_taken_and_noted() -> None:
         assert names.isdisjoint(known())
 
 
+def test_what_is_neither_honoured_nor_without_effect_is_refused() -> None:
+    refused = sorted(PAIMON_OPTIONS - TUNING["Paimon"] - {*known(), "primary-key"})
+    assert len(refused) > 140
+    for name in refused:
+        with pytest.raises(NotSupportedError, match="is known to Paimon but not supported here"):
+            check_create(layout(**{name: "true"}))
+
+
 def test_a_sequence_field_has_no_aggregate() -> None:
     named = {"sequence.field": "v", "fields.v.aggregate-function": "sum"}
     with pytest.raises(TableError, match=r"Should not define aggregation on sequence field: 'v'"):
