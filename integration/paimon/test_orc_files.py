@@ -6,13 +6,16 @@ import datetime as dt
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
+import pyarrow.orc
 import pytest
 
 import keyfold
 from integration.paimon.bench import in_order
-from integration.paimon.library import Paimon
+from integration.paimon.library import SMALL as SMALL_JVM
+from integration.paimon.library import Paimon, start
 from integration.paimon.sides import NAMESPACE, Change, Java, Keyfold, Shape
 from keyfold.errors import CorruptDataError, NotSupportedError
 from keyfold.storage.table import Table
@@ -149,6 +152,48 @@ def test_deletion_vectors_mark_rows(tmp_path: Path, paimon: Paimon) -> None:
         shared.java.compact("t", full=text == "a")
     assert any(file.vector for file in shared.table.live_files())
     assert shared.check_same().num_rows == 5000
+
+
+def test_deletion_vectors_mark_rows_of_several_stripes(tmp_path: Path, paimon: Paimon) -> None:
+    options = OPTIONS | {"deletion-vectors.enabled": "true", "orc.stripe.row.count": "1000"}
+    shared = Shared(tmp_path, paimon, Shape("t", SMALL, ("k",), (), options))
+    shared.write(some("a", range(5000)))
+    shared.java.compact("t", full=True)
+    shared.write(some("b", range(900, 4200, 100)))
+    shared.java.compact("t", full=False)
+    (path,) = {
+        f"{file.folder(shared.table.layout)}/{file.name}"
+        for file in shared.table.live_files()
+        if file.vector
+    }
+    assert pa.orc.ORCFile(path).nstripes > 3
+    assert shared.check_same().num_rows == 5000
+    table = keyfold.connect(shared.folder).table(f"{NAMESPACE}.t")
+    asked = [{"k": n} for n in (899, 900, 3100, 4100, 4999)]
+    assert table.get_many(asked)["v"].to_pylist() == ["a899", "b900", "b3100", "b4100", "a4999"]
+
+
+@pytest.mark.parametrize("legacy", ["true", "false"])
+def test_a_writer_in_another_zone(tmp_path: Path, legacy: str) -> None:
+    zone, columns = "America/New_York", {"k": "INT", "t": NTZ, "i": f"{NTZ} WITH LOCAL TIME ZONE"}
+    days = ((2024, 1, 1), (2024, 7, 1), (1969, 12, 31))
+    times = [dt.datetime(*day, 5, 30, 1, 250_001) for day in days]
+    times.append(dt.datetime(2024, 11, 3, 1, 30))  # this hour comes twice on that day
+    given = [
+        (0, {"k": n, "t": time, "i": time.replace(tzinfo=dt.UTC)}) for n, time in enumerate(times)
+    ]
+    options = OPTIONS | {"orc.timestamp-ltz.legacy.type": legacy}
+    with start((*SMALL_JVM, f"-Duser.timezone={zone}")) as elsewhere:
+        shared = Shared(tmp_path, elsewhere, Shape("t", columns, ("k",), (), options))
+        shared.write(given)
+        layout = shared.table.layout
+        assert shared.java.read(layout, "t").to_pylist() == [row for _, row in given]
+        found = shared.keyfold.read(layout, "t")
+    assert found["t"].to_pylist() == times
+    # the files of Paimon's default have the instant of that time of day in the writer's zone
+    written = dt.UTC if legacy == "false" else ZoneInfo(zone)
+    instants = [time.replace(tzinfo=written, fold=1).astimezone(dt.UTC) for time in times]
+    assert found["i"].to_pylist() == instants
 
 
 def test_instants(tmp_path: Path, paimon: Paimon) -> None:

@@ -28,8 +28,13 @@ def opened(store: Files, path: str, size: int) -> pa.orc.ORCFile:
 
 def stripes(file: pa.orc.ORCFile, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The rows of a file, one stripe after another, in some of its columns."""
+    every = file.schema.names
+    # pyarrow takes `a.b` for the field `b` of column `a`, even if the file has a column `a.b`
+    is_path = any(name.startswith(f"{other}.") for name in names for other in every)
+    columns = None if is_path else list(names)
     for stripe in range(file.nstripes):
-        yield file.read_stripe(stripe, columns=list(names))
+        found = file.read_stripe(stripe, columns=columns)
+        yield found.select(list(names)) if is_path else found
 
 
 def held_bytes(size: int) -> int:
