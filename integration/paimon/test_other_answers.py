@@ -4,13 +4,16 @@ gone is to be taken out there.
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyroaring import BitMap64
 
+import keyfold
 from integration.paimon.bench import Bench, sql
-from integration.paimon.library import row
+from integration.paimon.library import Paimon, row
 from keyfold.kernels.roaring import bitmaps
 from tests.option_names import option_names
 
@@ -80,3 +83,20 @@ def test_overwriting_with_deletes(bench: Bench) -> None:
     assert [r["k"] for r in bench.agree(rows=1)] == [3]
     bench.paimon.write(bench.folder, [row("-D", 3, "-D"), row("+I", 4, "+I")], overwrite=True)
     assert [r["k"] for r in bench.agree(rows=1)] == [4]
+
+
+def test_nan_and_zeros_as_keys(paimon: Paimon, tmp_path: Path) -> None:
+    """Java merges keys that we keep apart, where they are in several runs."""
+    options = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum", "bucket": "1"}
+    catalog = keyfold.connect(tmp_path, threads=1)
+    for name, first, second in (("zeros", -0.0, 0.0), ("numbers", 1.5, math.nan)):
+        table = catalog.create_table(
+            name, {"k": "DOUBLE", "n": "INT"}, ["k"], options=options | {"write-only": "true"}
+        )
+        for key in (first, second):
+            table.upsert([{"k": key, "n": 1}])
+        folder = tmp_path / "default.db" / name
+        assert [str(row["k"]) for row in table.scan().to_pylist()] == [str(first), str(second)]
+        assert [row[1] for row in paimon.read(folder).rows] == [2]
+        table.compact()  # of one run it reads each row
+        assert [row[1] for row in paimon.read(folder).rows] == [1, 1]
