@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from keyfold.errors import CorruptDataError
 from keyfold.files.sections import packed, runs, sections
 from keyfold.read.request import ReadRequest, Units
 from keyfold.read.scan_plan import plan
@@ -21,6 +22,7 @@ from keyfold.storage.metadata.entries import LiveFile, by_place
 from keyfold.storage.table import Table
 from keyfold.wire.partitions import Partition
 from keyfold.wire.specs import Split
+from tests.read.harness import where
 from tests.storage import tables
 
 COLUMNS = [tables.column("p", "integer"), tables.column("q", "string"), tables.column("k")]
@@ -132,3 +134,29 @@ def test_lone_files_become_no_objects(tmp_path: Path, monkeypatch: pytest.Monkey
             found[0]
     assert sorted(split.bucket for task in found for split in task) == list(range(8))
     assert [json.loads(text) for text in texts] == sent(found)
+
+
+def test_many_files_of_one_task_are_not_opened(tmp_path: Path) -> None:
+    """Files that do not exist, each larger than a task: to cut one means to read its footer."""
+
+    def planned(name: str, size: int, count: int, **of_request: Any) -> list[int]:
+        options = {"bucket": str(count), "source.split.target-size": "100 kb"}
+        options["source.split.open-file-cost"] = "1 kb"
+        table = tables.table(tmp_path, tables.new_table(**options), name)
+        messages = [tables.message(table, bucket=n, total=count) for n in range(count)]
+        large = [
+            replace(one, files=tuple(replace(file, size=size) for file in one.files))
+            for one in messages
+        ]
+        assert commit.append(table, tables.spec(table), large)
+        request = ReadRequest(("k",), cores=2, **of_request)
+        _, found, _ = plan(tables.reload(table), request)
+        return [len(task) for task in found]
+
+    kb = 1024
+    assert planned("many", 150 * kb, 11) == [1] * 11
+    for name, size, count in (("few", 150 * kb, 10), ("large", 151 * kb, 40)):
+        with pytest.raises(CorruptDataError, match="data file"):
+            planned(name, size, count)
+    with pytest.raises(CorruptDataError, match="data file"):
+        planned("by_key", 150 * kb, 11, filters=(where("<", "k", 9),))

@@ -15,7 +15,7 @@ from keyfold.options.parsing import parse
 from keyfold.predicates.condition import undecided
 from keyfold.predicates.prune import Pruning, pruning
 from keyfold.read.request import ReadRequest
-from keyfold.read.splits import Splitting, task_size
+from keyfold.read.splits import Splitting, task_size, whole_size
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.live_files import Asked, LiveFiles
 from keyfold.storage.metadata.manifest_columns import Numbers
@@ -78,8 +78,11 @@ class PlanHead:
 
     def splitting(self, sizes: Sequence[int] | Numbers, cut_from: float = 1) -> Splitting:
         """The rules by which a read of files of these sizes is split."""
-        size = task_size(self.settings, sizes, self.request.cores)
-        return Splitting(self.table.layout, self.settings, size, self.chosen.by_key, cut_from)
+        asked, by_key = (self.settings, sizes, self.request.cores), self.chosen.by_key
+        # footers also say which row groups may hold keys of interest
+        whole = 0 if by_key else whole_size(*asked)
+        layout = self.table.layout
+        return Splitting(layout, self.settings, task_size(*asked), by_key, cut_from, whole)
 
     def scan(self, columns: tuple[str, ...], files: Iterable[LiveFile]) -> ScanSpec:
         """The scan that reads these columns of files. Refuses what the tasks of this session could

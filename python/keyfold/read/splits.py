@@ -34,13 +34,14 @@ from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import Split
 
 Task = tuple[Split, ...]
+_SEVERAL = 8  # tasks of a core: then one of half as much again keeps few waiting
 _TASKS_AT_ONCE = 10_000  # whose texts are made together
 
 
 @dataclass(frozen=True)
 class Splitting:
     """The rules for splitting a scan. A task has `target` bytes, `by_key` are predicates over key
-    columns. Sections of `cut_from` files or more may be cut.
+    columns. Sections of `cut_from` files or more may be cut, if they have more than `whole` bytes.
     """
 
     layout: TableLayout
@@ -48,6 +49,12 @@ class Splitting:
     target: int
     by_key: tuple[Predicate, ...] = ()
     cut_from: float = 1
+    whole: int = 0
+
+    @property
+    def most(self) -> int:
+        """The bytes above which a section is cut."""
+        return max(self.target, self.whole)
 
 
 class _Unit(NamedTuple):
@@ -59,10 +66,25 @@ def task_size(settings: TableOptions, sizes: Sequence[int] | Numbers, cores: int
     """The most bytes a task reads: a core's share of all bytes, but no less than a file costs to
     open and no more than `source.split.target-size`.
     """
+    share = _share(settings, sizes, cores)
+    return min(settings.split_target_size, max(share, settings.split_open_file_cost))
+
+
+def whole_size(settings: TableOptions, sizes: Sequence[int] | Numbers, cores: int) -> int:
+    """The bytes up to which a section is not worth its footers, which say where to cut it: half a
+    task more than one has, where each core reads several tasks. Writers close a file above
+    `target-file-size`, which is the size of a task.
+    """
+    target = settings.split_target_size
+    is_long = _share(settings, sizes, cores) >= _SEVERAL * target
+    return target + target // 2 if is_long else 0
+
+
+def _share(settings: TableOptions, sizes: Sequence[int] | Numbers, cores: int) -> int:
+    """The bytes of each core."""
     least = settings.split_open_file_cost
     weight = int(np.maximum(np.asarray(sizes, dtype=np.int64), least).sum())
-    share = math.ceil(weight / max(cores, 1))
-    return min(settings.split_target_size, max(share, least))
+    return math.ceil(weight / max(cores, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +180,7 @@ def tasks(how: Splitting, parts: ScanParts) -> Tasks:
     partition_of = cache(partial(Partition.of, how.layout))
     sizes, apart = parts.sizes_alone, set(parts.sections)
     if how.cut_from <= 1:
-        apart.update(np.flatnonzero(sizes > how.target).tolist())
+        apart.update(np.flatnonzero(sizes > how.most).tolist())
     others: dict[int, list[_Unit]] = {}
     for part in sorted(apart):
         values, bucket = parts.place(part)
@@ -199,7 +221,7 @@ def _units(
         # Every piece opens every run: the cost of opening is no reason to cut, only bytes are.
         sizes = [file.size for file in section]
         size = sum(sizes)
-        if size <= how.target or len(section) < how.cut_from:
+        if size <= how.most or len(section) < how.cut_from:
             yield _Unit(split, _weight(sizes, how.settings))
         else:
             yield from _pieces(how, split, section, size)
