@@ -1,14 +1,16 @@
 """Which tables can be read bucket by bucket, and the tasks of such a read."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from keyfold.errors import NotSupportedError, TableError
+from keyfold.errors import CorruptDataError, NotSupportedError, TableError
 from keyfold.options.calls import READ_BY_BUCKET
 from keyfold.read.by_bucket import POSSIBLE, bucket_column, grouped
+from keyfold.storage.commits import commit
 from tests.read import harness
-from tests.storage import tables
+from tests.storage import damaged, tables
 
 K, V = tables.column("k", nullable=False), tables.column("v")
 CASES = [
@@ -36,6 +38,23 @@ def test_what_can_be_read_so(tmp_path: Path, new: tables.NewTable, reason: str |
     else:
         with pytest.raises(NotSupportedError, match=reason):
             bucket_column(found, {READ_BY_BUCKET: "true"})
+
+
+def test_lists_of_manifests_say_the_number_of_buckets(tmp_path: Path) -> None:
+    found = tables.table(tmp_path, tables.new_table(V, K, key="v,k", by="v"))
+    for total in (2, 3):
+        message = tables.message(found, partition=(total,), total=total)
+        assert commit.append(found, tables.spec(found), [message])
+        found = tables.reload(found)
+    with pytest.raises(NotSupportedError, match="another number of buckets"):
+        bucket_column(found, {READ_BY_BUCKET: "true"})
+    for path in Path(found.layout.location, "manifest").glob("manifest-*-0"):
+        if "list" not in path.name:
+            path.unlink()
+    damaged.forget()
+    assert bucket_column(replace(found, snapshot_id=1), {READ_BY_BUCKET: "true"}) == "k"
+    with pytest.raises(CorruptDataError, match="manifest"):
+        bucket_column(found, {READ_BY_BUCKET: "true"})
 
 
 def test_each_bucket_is_one_task(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from keyfold.options.calls import READ_BY_BUCKET, value
 from keyfold.options.values import boolean
 from keyfold.predicates.condition import is_exact
 from keyfold.read.splits import Task
+from keyfold.storage.metadata.snapshot_files import are_all_of
 from keyfold.storage.table import Table
 from keyfold.types.literals import arrow_array
 from keyfold.types.logical import name_of
@@ -58,9 +59,22 @@ def _obstacle(table: Table) -> str | None:
             return f"its partition column {column} is of a type that Spark compares otherwise"
     if not is_exact(layout, name) or name_of(kind).startswith("TIME"):
         return f"its bucket key {name} is of a type whose equal values may be in several buckets"
-    if table.live().bucket_counts() - {settings.bucket}:
+    if _has_other_buckets(table, settings.bucket):
         return "some of its files are of another number of buckets; sys.rescale makes them anew"
     return None
+
+
+def _has_other_buckets(table: Table, number: int) -> bool:
+    """Whether a file is of another number of buckets. Manifests are read if their lists don't say
+    that none is.
+    """
+    if table.snapshot_id is None:
+        return False
+    snapshot = table.snapshots.read(table.snapshot_id)
+    with table.reading(snapshot):
+        if are_all_of(table.manifests, snapshot, number):
+            return False
+    return bool(table.live().bucket_counts() - {number})
 
 
 @dataclass(frozen=True)

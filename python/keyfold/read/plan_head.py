@@ -59,21 +59,22 @@ class PlanHead:
         merges = self.settings.vectors_merge_on_read or self.table.staged is not None
         return int(self.has_vectors and not merges)
 
-    def live(self, partitions: Collection[Partition] | None = None) -> tuple[LiveFiles, int]:
-        """The files of the table's snapshot that may hold rows of interest, of these partitions if
-        they are given, and the number of all.
+    def live(
+        self, partitions: Collection[Partition] | None = None, least_level: int = 0
+    ) -> tuple[LiveFiles, int]:
+        """The files of the table's snapshot that may hold rows of interest, of these partitions and
+        from this level if they are given, and the number of all.
         """
-        chosen, least = self.chosen, self.least_level
-        asked = Asked(takes_bucket=chosen.bucket_filter)
+        chosen, least = self.chosen, max(self.least_level, least_level)
+        asked = Asked(takes_bucket=chosen.bucket_filter, least_level=least)
         if partitions is not None:
             kept = [values for values in partitions if chosen.keeps_partition(values)]
-            asked = replace(Asked.of_partitions(kept), takes_bucket=chosen.bucket_filter)
+            of_partitions = Asked.of_partitions(kept)
+            asked = replace(asked, takes=of_partitions.takes, may_hold=of_partitions.may_hold)
         elif chosen.by_partition:
             may_hold = _by_bounds(chosen)
             asked = replace(asked, takes=chosen.keeps_partition, may_hold=may_hold)
         found, total = self.table.to_read(asked)
-        if least:
-            found = found.from_level(least)
         return found.that(partial(_is_kept, chosen)) if chosen.by_key else found, total
 
     def splitting(self, sizes: Sequence[int] | Numbers, cut_from: float = 1) -> Splitting:

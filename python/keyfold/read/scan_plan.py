@@ -24,7 +24,7 @@ from keyfold.read.request import ReadRequest
 from keyfold.read.splits import Task, tasks
 from keyfold.resources.garbage import makes_many
 from keyfold.storage.metadata.entries import LiveFile
-from keyfold.storage.metadata.live_files import LiveFiles
+from keyfold.storage.metadata.live_files import Asked, LiveFiles
 from keyfold.storage.table import Table, reads_files
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.partitions import UNPARTITIONED
@@ -99,7 +99,7 @@ def units(table: Table, least_level: int = 0) -> list[KeyedSection]:
     """The parts of a table's snapshot that can be read one after another, each whole: sections, in
     an order that the snapshot alone decides. Files below `least_level` are left out.
     """
-    live = table.live().from_level(least_level)
+    live = table.live().chosen(Asked(least_level=least_level))
     return list(ScanParts.of(_reading(PlanHead.of(table, ReadRequest(()))), live).units)
 
 
@@ -108,8 +108,7 @@ def _asked_for(head: PlanHead) -> tuple[LiveFiles, int]:
     request, doing = head.request, f"reading table {head.table.layout.name}"
     is_optimized = value(doing, request.options, READ_OPTIMIZED, boolean)
     least = head.settings.highest_level if is_optimized else 0
-    live, total = head.live()
-    return live.from_level(least) if least else live, total
+    return head.live(least_level=least)
 
 
 def _is_unmerged(layout: TableLayout, aggregate: Aggregate, parts: ScanParts) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from keyfold.files import damage
-from keyfold.storage.metadata.entries import LiveFile, Place
+from keyfold.storage.metadata.entries import LiveFile, Place, Record
 from keyfold.storage.metadata.manifest_columns import ManifestColumns, Numbers, repeated
 from keyfold.storage.metadata.partition_bounds import (  # fmt: skip
     Bounded,
@@ -24,6 +24,7 @@ from keyfold.storage.metadata.partition_bounds import (  # fmt: skip
 )
 from keyfold.wire.specs import Vector
 
+_MOST_ASKED = 1 << 15  # buckets of a partition
 # The deletion vectors of data files, by partition, bucket and name.
 Vectors = Mapping[tuple[Partition, int, str], Vector]
 
@@ -32,12 +33,14 @@ Vectors = Mapping[tuple[Partition, int, str], Vector]
 class Asked:
     """The files that a statement is about: those in partitions that `takes` takes, by their values,
     and in buckets that `takes_bucket` takes, by their number and that of all buckets of the
-    partition. Manifests without such partitions are those that `may_hold` leaves out.
+    partition, at `least_level` or above. Manifests without such partitions are those that
+    `may_hold` leaves out.
     """
 
     takes: Callable[[Partition], bool] | None = None
     takes_bucket: Callable[[int, int], bool] | None = None
     may_hold: Callable[[PartitionBounds], bool] | None = None
+    least_level: int = 0
 
     @staticmethod
     def where(takes: Callable[[Partition], bool] | None) -> Asked:
@@ -50,6 +53,24 @@ class Asked:
     def of_partitions(partitions: Collection[Partition]) -> Asked:
         """The files of some partitions."""
         return Asked.where(SomePartitions(partitions))
+
+    def among(self, listed: Iterable[Record]) -> list[Record]:
+        """The manifests of a list in which files in such buckets and at such levels may be, by what
+        the list says of them.
+        """
+        takes_any = cache(self._takes_any)  # most manifests have the same buckets
+        return [
+            one
+            for one in listed
+            if (one.get("_MAX_LEVEL") is None or one["_MAX_LEVEL"] >= self.least_level)
+            and takes_any(*map(one.get, ("_MIN_BUCKET", "_MAX_BUCKET", "_TOTAL_BUCKETS")))
+        ]
+
+    def _takes_any(self, low: int | None, high: int | None, total: int | None) -> bool:
+        if self.takes_bucket is None or low is None or high is None or total is None:
+            return True
+        is_wide = high - low >= _MOST_ASKED
+        return is_wide or any(self.takes_bucket(one, total) for one in range(low, high + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +100,8 @@ class LiveFiles:
                 rows = rows[taken[one.codes[rows]]] if len(rows) else rows
             if takes_bucket is not None:
                 rows = rows[_in_buckets(one, rows, takes_bucket)]
+            if asked.least_level:
+                rows = rows[one.level[rows] >= asked.least_level]
             found.append(rows)
         return replace(self, rows=tuple(found))
 
@@ -100,11 +123,6 @@ class LiveFiles:
             rows[np.fromiter(map(keeps, one.files(rows.tolist())), dtype=bool, count=len(rows))]
             for one, rows in self.parts()
         ]
-        return replace(self, rows=tuple(found))
-
-    def from_level(self, least: int) -> LiveFiles:
-        """The files at a level or above it."""
-        found = [rows[one.level[rows] >= least] for one, rows in self.parts()]
         return replace(self, rows=tuple(found))
 
     def in_places(self, places: Collection[Place]) -> list[LiveFile]:

@@ -4,9 +4,10 @@ Small ones at the young end are joined when there are enough of them. An older o
 while it is no larger than what is being rewritten already, and not one that is full. So a commit
 rewrites little, and the number of manifests stays low. A full rewrite works off deletes.
 
-What is written anew is sorted by partition. So that a statement about one partition leaves most of
-the full ones unread, the young ones are sorted together with the last few full ones if many of
-these have the same partitions: each entry is written anew a few times, and no commit rewrites all.
+What is written anew is sorted by partition, and by bucket within each. So that a statement about
+one partition leaves most of the full ones unread, the young ones are sorted together with the last
+few full ones if many of these have the same partitions: each entry is written anew a few times, and
+no commit rewrites all.
 """
 
 from collections.abc import Sequence
@@ -117,12 +118,13 @@ def merged_entries(manifests: Sequence[ManifestColumns], *, whole_table: bool) -
 
 
 def by_partition(entries: Sequence[Entry]) -> list[Entry]:
-    """Entries in the order of their partitions; those of one keep their order."""
+    """Entries in the order of their partitions and buckets; those of one keep their order."""
     partitions = {values for one, _ in entries for values in one.partitions}
     places = {values: place for place, values in enumerate(sorted(partitions, key=_in_order))}
     codes = {id(one): np.array([places[values] for values in one.partitions]) for one, _ in entries}
     found = np.array([codes[id(one)][one.codes[row]] for one, row in entries], dtype=np.int64)
-    return [entries[place] for place in np.argsort(found, kind="stable").tolist()]
+    buckets = np.array([one.bucket.item(row) for one, row in entries], dtype=np.int64)
+    return [entries[place] for place in np.lexsort((buckets, found)).tolist()]
 
 
 def _in_order(values: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -43,14 +43,24 @@ def live_where(manifests: Manifests, snapshot: Snapshot, asked: Asked) -> tuple[
     """The files of a snapshot that a statement asks for, and the number of all. Manifests that hold
     none of them are not read: then the number is what the lists of manifests say.
     """
-    if asked.may_hold is not None:
+    if asked != Asked(asked.takes):
         listed = _listed(manifests, snapshot)
-        some = manifests.that_may_hold(listed, asked.may_hold)
+        some = listed
+        if asked.may_hold is not None:
+            some = manifests.that_may_hold(listed, asked.may_hold)
+        fewer = asked.among(some)
+        if sum(map(_entries, fewer)) <= sum(map(_entries, some)) // 2:
+            some = fewer  # else not worth it: which entries of all are live is kept
         if len(some) < len(listed):
             found = replace(manifests.live_in(some), vectors=vectors_of(manifests, snapshot))
             return found.chosen(asked), _count_of(listed)
     every = live_of_snapshot(manifests, snapshot)
     return every.chosen(asked), len(every)
+
+
+def are_all_of(manifests: Manifests, snapshot: Snapshot, buckets: int) -> bool:
+    """Whether all files of a snapshot are surely of this number of buckets, as its lists say it."""
+    return all(one.get("_TOTAL_BUCKETS") == buckets for one in _listed(manifests, snapshot))
 
 
 def listed_count(manifests: Manifests, snapshot: Snapshot) -> int:
@@ -60,6 +70,11 @@ def listed_count(manifests: Manifests, snapshot: Snapshot) -> int:
 
 def _count_of(listed: Iterable[Record]) -> int:
     return sum(one["_NUM_ADDED_FILES"] - one["_NUM_DELETED_FILES"] for one in listed)
+
+
+def _entries(listed: Record) -> int:
+    found: int = listed["_NUM_ADDED_FILES"] + listed["_NUM_DELETED_FILES"]
+    return found
 
 
 def in_partitions(
