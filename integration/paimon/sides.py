@@ -172,15 +172,15 @@ class Keyfold(Side):
         driver.commit_write(sent(question | planned | {"messages": told}))
 
     def read(self, layout: TableLayout, name: str) -> pa.Table:
-        return self.filtered(layout, name, ())
+        return self.filtered(self.table(name), ())
 
-    def filtered(self, layout: TableLayout, name: str, filters: Sequence[Any]) -> pa.Table:
+    def filtered(self, table: Table, filters: Sequence[Any]) -> pa.Table:
         """Rows that may pass the filters, and all that do."""
-        table = self.table(name)
         table.check_readable()
-        scan, tasks, _ = plan(table, ReadRequest(layout.arrow_schema.names, decoded(filters)))
+        schema = table.layout.arrow_schema
+        scan, tasks, _ = plan(table, ReadRequest(schema.names, decoded(filters)))
         batches = [b for task in tasks for split in task for b in read(scan, split)]
-        return pa.Table.from_batches(batches, layout.arrow_schema)
+        return pa.Table.from_batches(batches, schema)
 
     def compact(self, name: str, *, full: bool) -> None:
         question = {"table": self.table(name).handle, "catalog": {"options": {}}}

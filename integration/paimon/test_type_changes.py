@@ -117,7 +117,7 @@ OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-NAMES = itertools.count()
+NAMES, TURNS = itertools.count(), itertools.count()
 
 
 class Altered:
@@ -145,26 +145,19 @@ class Altered:
 
     def check(self) -> dict[int, Any]:
         """Conditions keep what they must, extremes are those of the rows; gives the rows."""
-        rows = self.rows()
-        for op, values, passes in conditions(list(rows.values())):
-            predicate = {"op": op, "args": [{"column": ["v"]}, *map(self.literal, values)]}
-            kept = self.keyfold.filtered(self.layout, self.name, [predicate]).to_pylist()
+        rows, table = self.rows(), self.keyfold.table(self.name)
+        kind = table.layout.column("v").type
+        for op, values, passes in conditions(list(rows.values()), next(TURNS)):
+            literals = [literal(kind, value) for value in values]
+            predicate = {"op": op, "args": [{"column": ["v"]}, *literals]}
+            kept = self.keyfold.filtered(table, [predicate]).to_pylist()
             expected = {key for key, value in rows.items() if passes(value)}
             assert expected <= {row["k"] for row in kept}, (op, values)
-        kind = self.layout.column("v").type
         assert isinstance(kind, logical.Atomic)
         if kind.name not in ("FLOAT", "DOUBLE", "BYTES", "BINARY", "VARBINARY"):
             known = [value for value in rows.values() if value is not None]
             assert self.extremes() == (len(rows), min(known), max(known))
         return rows
-
-    def literal(self, value: Any) -> dict[str, Any]:
-        """A constant of a query, as the JVM sends it."""
-        kind = spark_types.to_spark(self.layout.column("v").type)
-        cell: Any = library.row("+I", value)[1]
-        if isinstance(value, bytes):
-            cell = base64.b64encode(value).decode()
-        return {"literal": cell, "type": "string" if "char" in str(kind) else kind}
 
     def extremes(self) -> tuple[int, Any, Any]:
         """COUNT, MIN and MAX as Spark leaves them to scans."""
@@ -181,13 +174,24 @@ class Altered:
         return sum(count for count, _, _ in parts), min(lows), max(highs)
 
 
+def literal(kind: logical.DataType, value: Any) -> dict[str, Any]:
+    """A constant of a query beside a column of this type, as the JVM sends it."""
+    named = spark_types.to_spark(kind)
+    cell: Any = library.row("+I", value)[1]
+    if isinstance(value, bytes):
+        cell = base64.b64encode(value).decode()
+    return {"literal": cell, "type": "string" if "char" in str(named) else named}
+
+
 def conditions(
-    values: Sequence[Any],
+    values: Sequence[Any], turn: int
 ) -> Iterator[tuple[str, Sequence[Any], Callable[[Any], bool]]]:
-    """Operators, constants, and whether a value passes."""
+    """Operators, constants, and whether a value passes. Each constant has half of the operators,
+    and the others in the next turn.
+    """
     known = [value for value in values if value is not None]
-    for constant in known:
-        for op, holds in OPERATORS.items():
+    for number, constant in enumerate(known, turn):
+        for op, holds in itertools.islice(OPERATORS.items(), number % 2, None, 2):
             yield op, [constant], passing(holds, constant)
     yield "IN", known[:2], lambda value: any(passing(operator.eq, one)(value) for one in known[:2])
     yield "IS_NULL", [], lambda value: value is None
