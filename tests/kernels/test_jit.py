@@ -72,6 +72,32 @@ def test_two_versions_share_a_root(tmp_path: Path) -> None:
     assert again == [["1", place] for _, place in firsts]
 
 
+BASELINE = {"NUMBA_CPU_NAME": "generic"}
+OF_ANOTHER = """
+import llvmlite.binding
+llvmlite.binding.get_host_cpu_name = lambda: "another"
+"""
+WIDE = """
+import re
+from llvmlite.binding import get_host_cpu_features
+from keyfold.kernels.groups.by_key import mark_words
+mark_words.compile("int64(uint64[::1], int64[::1])")
+(code,) = mark_words.inspect_asm().values()
+print(re.search("\\tv[a-z]", code) is not None, bool(get_host_cpu_features().get("avx")))
+"""
+
+
+def test_code_for_the_baseline_is_loaded_by_other_processors(tmp_path: Path) -> None:
+    """An image is made on one machine and runs on others."""
+    hits, place = run(PROGRAM, tmp_path, **BASELINE)
+    assert hits == "0"
+    assert run(OF_ANOTHER + PROGRAM, tmp_path, **BASELINE) == ["1", place]
+    assert run(PROGRAM, tmp_path)[1] != place
+    of_this, has_avx = run(WIDE, tmp_path / "of this one")
+    assert of_this == has_avx
+    assert run(WIDE, tmp_path / "of all", **BASELINE) == ["False", has_avx]
+
+
 def test_nowhere_to_write_still_runs(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("no directory")

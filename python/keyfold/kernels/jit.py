@@ -64,13 +64,21 @@ def source_digest(package: Path) -> str:
         for source in sorted((package / folder).rglob("*.py")):
             name = source.relative_to(package).as_posix()
             digest.update(f"{name}\0".encode() + source.read_bytes())
-    processor = (
-        llvmlite.binding.get_host_cpu_name(),
-        llvmlite.binding.get_host_cpu_features().flatten(),
-    )
-    versions = (numba.__version__, llvmlite.__version__, sys.version, *processor)
+    versions = (numba.__version__, llvmlite.__version__, sys.version, *_processor())
     digest.update(repr(versions).encode())
     return digest.hexdigest()[:24]
+
+
+def _processor() -> tuple[str, str, str]:
+    """What numba compiles for: the processor at hand, or the one that NUMBA_CPU_NAME and
+    NUMBA_CPU_FEATURES name, whose code other processors of its kind load too.
+    """
+    binding, named, has = llvmlite.binding, numba.config.CPU_NAME, numba.config.CPU_FEATURES
+    return (
+        binding.get_process_triple(),
+        binding.get_host_cpu_name() if named is None else named,
+        binding.get_host_cpu_features().flatten() if has is None else has,
+    )
 
 
 def _roots() -> Iterator[Path]:
