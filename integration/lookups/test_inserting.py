@@ -115,7 +115,7 @@ def test_a_join_fills_its_cache(spark: SparkSession, words: str) -> None:
     spark.sql(f"ALTER TABLE {words} UNSET TBLPROPERTIES ('lookup.insert-if-not-exists')")
 
 
-def test_forms(spark: SparkSession, words: str) -> None:
+def test_forms(spark: SparkSession, warehouse: Path, words: str) -> None:
     """The option of the table or of a reader, always with the hint; two joins; an order above."""
     spark.sql(f"ALTER TABLE {words} SET TBLPROPERTIES ('lookup.insert-if-not-exists' = 'true')")
     other = "(SELECT * FROM VALUES ('x') AS s(who))"
@@ -133,6 +133,10 @@ def test_forms(spark: SparkSession, words: str) -> None:
     reader = spark.read.option("lookup.insert-if-not-exists", "true").table(words).hint("lookup")
     (row,) = spark.createDataFrame([("u",)], "k STRING").join(reader, "k").collect()
     assert ids(spark, words) == {"a": ids(spark, words)["a"], **own, "u": row.id}
+    place = str(warehouse / "it.db" / words.rpartition(".")[2])
+    reader = spark.read.format("keyfold").option("lookup.insert-if-not-exists", "true").load(place)
+    (at,) = spark.createDataFrame([("w",)], "k STRING").join(reader.hint("lookup"), "k").collect()
+    assert ids(spark, words)["w"] == at.id
     spark.sql(f"ALTER TABLE {words} UNSET TBLPROPERTIES ('lookup.insert-if-not-exists')")
 
 

@@ -30,7 +30,7 @@ object LookupHint {
     * scanned, and that refuses names that it does not know.
     */
   private val Harmless = Set(KeyfoldScan.ToLookUp, KeyfoldScan.Inserting, "read-by-bucket", "read_by_bucket",
-    "keyfold.aggregate-push-down", "versionasof", "timestampasof")
+    "keyfold.aggregate-push-down", "versionasof", "timestampasof", "path")
 
   def marked(options: CaseInsensitiveStringMap): CaseInsensitiveStringMap =
     new CaseInsensitiveStringMap((options.asCaseSensitiveMap.asScala.toMap + (KeyfoldScan.ToLookUp -> "true")).asJava)
