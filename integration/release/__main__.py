@@ -21,6 +21,7 @@ from pathlib import Path
 from integration import TOP
 from integration.release import contents, environments, notes, packages
 
+MADE = ("keyfold-*.whl", "keyfold-*.tar.gz", "notes.md", "licenses.md")
 TWINE = TOP / "build/release/bin/twine"
 
 
@@ -31,7 +32,7 @@ def main() -> None:
     parser.add_argument("--python", nargs="*", default=(), help="interpreters that install it")
     said = parser.parse_args()
     said.folder.mkdir(parents=True, exist_ok=True)
-    for old in (*said.folder.glob("keyfold-*"), *said.folder.glob("*.md")):
+    for old in (old for kind in MADE for old in said.folder.glob(kind)):
         old.unlink()
     (version,) = re.findall(r"^version=(\S+)$", (TOP / "gradle.properties").read_text(), re.M)
     heading, text = notes.section((TOP / "CHANGELOG.md").read_text(encoding="utf-8"), version)

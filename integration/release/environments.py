@@ -29,8 +29,10 @@ print(json.dumps(sorted({(d.name, d.version, license(d)) for d in m.distribution
 
 
 def interpreters(named: Sequence[str]) -> dict[str, str]:
-    """The path of an interpreter for each version of Python that runs here, by version."""
-    found = {}
+    """The path of an interpreter for each version of Python that runs here, the oldest first. Ends
+    the release if one that is named is of no use, or there is none.
+    """
+    found: dict[tuple[int, ...], str] = {}
     for name in named or NAMES:
         path = shutil.which(name)
         done = path and subprocess.run(
@@ -43,9 +45,18 @@ def interpreters(named: Sequence[str]) -> dict[str, str]:
                 )
             continue
         version = tuple(map(int, done.stdout.split()))
-        if version >= OLDEST:
-            found.setdefault(".".join(map(str, version)), path)
-    return found
+        if version < OLDEST:
+            raise SystemExit(
+                f"{name} is Python {_text(version)}, expected {_text(OLDEST)} or newer"
+            )
+        found.setdefault(version, path)
+    if not found:
+        raise SystemExit(f"none of {', '.join(NAMES)} runs here: name some with --python")
+    return {_text(version): found[version] for version in sorted(found)}
+
+
+def _text(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
 
 
 class Environment:

@@ -3,11 +3,14 @@ that each release runs. `integration/cluster/test_wheel.py` looks at the wheel i
 """
 
 import os
+import re
 import tarfile
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from integration.release import contents, environments, notes, packages
 
@@ -105,7 +108,41 @@ def test_a_release_runs_readmes_blocks_of_python() -> None:
     ]
 
 
-def test_an_interpreter_that_does_not_run_is_told(tmp_path: Path) -> None:
-    assert environments.interpreters(["python3"]).keys() <= {f"3.{n}" for n in range(10, 30)}
+@pytest.mark.parametrize("python", [f"3.{minor}" for minor in range(10, 16)])
+def test_the_compression_that_fastavro_asks_for_is_required(python: str) -> None:
+    """Without it each commit fails: manifests are written with it."""
+    page = (TOP / "pyproject.toml").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"^dependencies = \[\n(.*?)^\]", page, re.MULTILINE | re.DOTALL)
+    ours, theirs = (
+        {
+            one.name
+            for one in map(Requirement, texts)
+            if one.marker is None or one.marker.evaluate(at)
+        }
+        for texts, at in (
+            (re.findall(r'^  "(.*?)"', listed, re.MULTILINE), {"python_version": python}),
+            (metadata.requires("fastavro"), {"python_version": python, "extra": "zstandard"}),
+        )
+    )
+    assert theirs == ({"backports.zstd"} if python < "3.14" else set())
+    assert "fastavro" in ours
+    assert theirs <= ours
+
+
+def test_an_interpreter_that_is_of_no_use_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in ("3.13", "3.9", "3.10"):
+        path = tmp_path / f"python{version}"
+        path.write_text(f"#!/bin/sh\necho {version.replace('.', ' ')}\n")
+        path.chmod(0o755)
+    newest, oldest, middle = (str(tmp_path / f"python{v}") for v in ("3.13", "3.9", "3.10"))
+    found = environments.interpreters([newest, middle])
+    assert list(found.items()) == [("3.10", middle), ("3.13", newest)]
+    with pytest.raises(SystemExit, match=r"python3\.9 is Python 3\.9, expected 3\.10 or newer"):
+        environments.interpreters([newest, oldest])
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(SystemExit, match=r"none of python3\.10, .* runs here"):
+        environments.interpreters([])
     with pytest.raises(SystemExit, match=f"{tmp_path}/python3 does not run; --python names"):
         environments.interpreters([f"{tmp_path}/python3"])
