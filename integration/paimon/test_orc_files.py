@@ -36,8 +36,12 @@ COLUMNS: dict[str, Any] = {
     "d": "DATE",
     "t": NTZ,
     "a": {"type": "ARRAY", "element": "STRING"},
-    "m": {"type": "MAP", "key": "STRING", "value": "INT"},
-    "r": {"type": "ROW", "fields": [{"id": 0, "name": "p", "type": "INT"}]},
+    "m": {"type": "MAP", "key": "CHAR(3)", "value": "INT"},
+    "r": {
+        "type": "ROW",
+        "fields": [{"id": 0, "name": "p", "type": {"type": "ARRAY", "element": "CHAR(3)"}}],
+    },
+    "c": "CHAR(5)",
 }
 
 
@@ -87,7 +91,8 @@ def row(number: int, text: str) -> dict[str, Any]:
         "t": dt.datetime(1969, 12, 31, 23, 59, 58, 250_001) + dt.timedelta(seconds=number),
         "a": [text, None] if number % 2 else [],
         "m": [(text, number)],
-        "r": {"p": number},
+        "r": {"p": [text, None]},
+        "c": text,
     }
 
 
@@ -104,6 +109,8 @@ def test_every_type(tmp_path: Path, paimon: Paimon) -> None:
     shared.write([(0, row(n, "b")) for n in range(8, 12)])
     assert shared.formats() == {"orc"}
     assert shared.check_same().num_rows == 24
+    table = keyfold.connect(shared.folder).table(f"{NAMESPACE}.t")
+    assert table.scan(["k"], "c = 'b'").to_arrow().num_rows == 3
 
 
 def test_pruned_looked_up_and_streamed(tmp_path: Path, paimon: Paimon) -> None:

@@ -1,12 +1,15 @@
-"""ORC files whose structs have lost a field since, or whose columns are named as a field is."""
+"""ORC files: lost fields of structs, names that are paths too, and times that can't be read."""
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 import keyfold
+from keyfold.errors import NotSupportedError
 from tests import readers
 from tests.storage import tables
 
@@ -38,3 +41,17 @@ def test_a_column_named_as_the_field_of_another(tmp_path: Path) -> None:
     scan = keyfold.connect(tmp_path).table("t").scan()
     wanted = [dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True)]
     assert scan.to_pylist() == wanted
+
+
+def test_times_of_other_centuries_are_refused_as_such(tmp_path: Path) -> None:
+    """They are no damage, for which a backup would be advised."""
+    columns = {"k": "BIGINT NOT NULL", "t": "TIMESTAMP(6)"}
+    readers.create(tmp_path, "default.t", columns, key=["k"], bucket="1", **{"file.format": "orc"})
+    schema = pa.schema([pa.field("k", pa.int64(), False), ("t", pa.timestamp("us"))])
+    rows = {"k": [1], "t": [dt.datetime(9999, 12, 31)]}
+    readers.write(tmp_path, "default.t", pa.table(rows, schema))
+    table = keyfold.connect(tmp_path).table("t")
+    with pytest.raises(NotSupportedError, match=r"\.orc can't be read here: .* 1677 to 2262"):
+        table.scan().to_arrow()
+    assert table.scan(["k"]).to_pylist() == [{"k": 1}]
+    assert table.check(pages=True) == []

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.orc
 
 from keyfold.errors import NotSupportedError
@@ -19,7 +20,7 @@ from keyfold.read.formats.wanted import Wanted
 from keyfold.read.positions import numbered, without
 from keyfold.stores.files import Files
 from keyfold.types.arrow import to_arrow
-from keyfold.types.logical import DataType
+from keyfold.types.logical import Atomic, DataType, Map, Row
 from keyfold.wire.specs import KIND, SEQUENCE, DataFile, ScanSpec
 
 
@@ -63,7 +64,7 @@ def _tables(
     Raises CorruptDataError if rows are missing.
     """
     stored = {one.name: one.stored for one in found}
-    left, stripes = source.nrows, orc.stripes(source, names)
+    left, stripes = source.nrows, orc.stripes(path, source, names)
     while True:
         with damage.decoding(path, is_remote=not store.is_local):
             stripe = next(stripes, None)
@@ -81,8 +82,8 @@ def _tables(
 
 
 def _typed(path: str, name: str, column: pa.Array, stored: DataType | None) -> pa.Array:
-    """A column in the Arrow type of its stored type; ORC has times of day as milliseconds. Points
-    in time stay in nanoseconds, which are cut where all columns are adapted.
+    """A column in the Arrow type of its stored type; ORC has times of day as milliseconds, and CHAR
+    with blanks. Points in time stay in nanoseconds, which are cut where all columns are adapted.
     """
     if stored is None:
         return column
@@ -91,7 +92,26 @@ def _typed(path: str, name: str, column: pa.Array, stored: DataType | None) -> p
     wanted = _in_nanos(column.type, wanted)
     if pa.types.is_time(wanted):
         return column.cast(pa.time32("ms")).cast(wanted)
-    return column if column.type == wanted else column.cast(wanted)
+    return _without_blanks(column if column.type == wanted else column.cast(wanted), stored)
+
+
+def _without_blanks(column: pa.Array, stored: DataType) -> pa.Array:
+    """The column with its values of CHAR as they were before ORC padded them."""
+    if isinstance(stored, Atomic):
+        return pc.utf8_rtrim(column, " ") if stored.name == "CHAR" else column
+    if isinstance(stored, Row):
+        parts = [_without_blanks(column.field(n), one.type) for n, one in enumerate(stored.fields)]
+    elif isinstance(stored, Map):
+        pairs = [
+            _without_blanks(column.keys, stored.key),
+            _without_blanks(column.items, stored.value),
+        ]
+        entries = (column.type.key_field, column.type.item_field)
+        parts = [pa.StructArray.from_arrays(pairs, fields=entries)]
+    else:
+        parts = [_without_blanks(column.values, stored.element)]
+    own = column.buffers()[: 1 if isinstance(stored, Row) else 2]
+    return pa.Array.from_buffers(column.type, len(column), own, children=parts)
 
 
 def _in_nanos(found: pa.DataType, wanted: pa.DataType) -> pa.DataType:
