@@ -35,7 +35,8 @@ CONF = {
     "spark.driver.extraJavaOptions": f"{sessions.QUICK_JVM} {sessions.LOGGING}",
     **sessions.INTERPRETED,
 }
-AS_TABLE = "'table', unique_key=['day', 'carrier', 'flight', 'origin']"
+QUOTED = {"keyfold.tag.note": "it's 5\\6"}
+AS_TABLE = f"'table', unique_key=['day', 'carrier', 'flight', 'origin'], tblproperties={QUOTED}"
 FIRST, SECOND = 2, 4  # the last day of January that dbt sees
 Row = tuple[Any, ...]
 Outcome = dict[str, list[str]]
@@ -142,6 +143,8 @@ def test_the_documentation_lists_columns(built: Built) -> None:
 def test_a_view_becomes_a_table(built: Built) -> None:
     assert built.outcomes[-1] == {"departures": ["success", "OK"]}
     assert len(built.rows("departures", "day")) == len(built.flights())
+    options = keyfold.connect(str(built.warehouse)).table("flights.departures").options
+    assert QUOTED.items() <= options.items()
 
 
 def test_a_table_without_a_key_is_refused(built: Built) -> None:

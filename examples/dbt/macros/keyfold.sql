@@ -23,6 +23,12 @@
 {% endmacro %}
 
 
+{#- A literal of SQL. -#}
+{% macro keyfold_text(value) %}
+  {{ return("'" ~ value | string | replace('\\', '\\\\') | replace("'", "\\'") ~ "'") }}
+{% endmacro %}
+
+
 {% macro keyfold_clauses() %}
   {%- set properties = {'primary-key': keyfold_primary_key()} -%}
   {%- do properties.update(config.get('tblproperties') or {}) -%}
@@ -31,7 +37,7 @@
   {{ comment_clause() }}
   tblproperties (
     {%- for name in properties %}
-    '{{ name }}' = '{{ properties[name] }}'{{ ',' if not loop.last }}
+    {{ keyfold_text(name) }} = {{ keyfold_text(properties[name]) }}{{ ',' if not loop.last }}
     {%- endfor %}
   )
 {% endmacro %}
@@ -163,9 +169,9 @@
     {{ return(dbt.spark__alter_column_comment(relation, column_dict)) }}
   {%- endif -%}
   {%- for name in column_dict -%}
-    {%- set comment = column_dict[name]['description'] | replace("'", "\\'") -%}
+    {%- set comment = keyfold_text(column_dict[name]['description']) -%}
     {%- do run_query(
-      'alter table ' ~ relation ~ ' alter column ' ~ adapter.quote(name) ~ " comment '" ~ comment ~ "'"
+      'alter table ' ~ relation ~ ' alter column ' ~ adapter.quote(name) ~ ' comment ' ~ comment
     ) -%}
   {%- endfor -%}
 {% endmacro %}
