@@ -70,7 +70,7 @@ def source_digest(package: Path) -> str:
 
 
 def _processor() -> tuple[str, str, str]:
-    """What numba compiles for: the processor at hand, or the one that NUMBA_CPU_NAME and
+    """The processor that numba compiles for: the one at hand, or the one that NUMBA_CPU_NAME and
     NUMBA_CPU_FEATURES name, whose code other processors of its kind load too.
     """
     binding, named, has = llvmlite.binding, numba.config.CPU_NAME, numba.config.CPU_FEATURES
