@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,7 +71,8 @@ def test_every_commit_carries_epochs_on(tmp_path: Path) -> None:
     append(found)
     commit.overwrite(found, tables.spec(found), [tables.message(found)], "all")
     live = tables.reload(found).live_files()
-    commit.rewrite(found, "job", live, [tables.message(found, sequence=live[0].max_sequence)])
+    rewritten = [tables.message(found, sequence=live[0].max_sequence)]
+    commit.rewrite(found, str(uuid.uuid4()), live, rewritten)
     commit.truncate(found)
     expire(found, 5)
     assert found.snapshots.ids() == [5]

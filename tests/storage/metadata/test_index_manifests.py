@@ -1,5 +1,6 @@
 """Index manifests: what is written is read, also by the vectors of a snapshot; commits carry it."""
 
+import uuid
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +28,7 @@ MARKS = IndexEntry((3,), 1, DELETION_VECTORS, "index-2", 61, 2, RANGES)
 def test_a_commit_writes_entries_and_later_ones_carry_them(tmp_path: Path) -> None:
     made = tables.new_table(tables.column("k"), tables.column("p"), key="k,p", by="p")
     found = tables.table(tmp_path, made)
-    info = CommitInfo("job", "COMPACT")
+    info = CommitInfo(str(uuid.uuid4()), "COMPACT")
     assert attempt(found, info, None, Entries((), index=[KEYS, MARKS]), found.layout.location) == 1
     found = tables.reload(found)
     first = found.snapshots.read(1)
