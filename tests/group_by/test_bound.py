@@ -106,17 +106,17 @@ def test_results_may_be_null_at_every_depth() -> None:
     question = {"name": "collect", "types": [json.dumps(array(array("varchar(3)", False), False))]}
     found = bind_aggregate(question)
     assert json.loads(found["result"]) == array(array("string"))
-    assert found["argument"] == found["result"]
+    assert found["arguments"] == [found["result"]]
     assert found["empty"] is None
 
 
 def test_a_null_without_a_type_gets_that_of_the_result() -> None:
-    assert bind_aggregate({"name": "count", "types": ['"void"']})["argument"] == '"long"'
+    assert bind_aggregate({"name": "count", "types": ['"void"']})["arguments"] == ['"long"']
 
 
 def test_values_of_any_type_are_counted() -> None:
     found = bind_aggregate({"name": "count", "types": ['"string"']})
-    assert (found["argument"], found["result"], found["empty"]) == ('"string"', '"long"', "0")
+    assert (found["arguments"], found["result"], found["empty"]) == (['"string"'], '"long"', "0")
     call = BoundCall.from_json(found["fold"])
     counts = Accumulated(call, 0)
     counts.add(np.array([0, 1, 0, 1], np.int32), pa.array(["a", None, "", None]))

@@ -8,7 +8,7 @@ their vectors with them.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from keyfold.storage.commits.attempts import Entries
 from keyfold.storage.metadata.entries import ADD, LiveFile, Place, Record
 from keyfold.storage.metadata.index_manifests import (
     DELETION_VECTORS,
+    WRITTEN,
     IndexEntry,
     VectorRange,
     read_entries,
@@ -127,9 +128,12 @@ def without_files(
     gone = _gone(table, delta)
     if not gone:
         return index
-    before = _entries(table, base) if index is None else index
-    after = [left for entry in before for left in _left(entry, gone)]
-    return index if after == before else after
+    # entries of other kinds are read only if the manifest is written anew
+    before = _entries(table, base, (DELETION_VECTORS,)) if index is None else index
+    if all(_left(entry, gone) == (entry,) for entry in before):
+        return index
+    every = _entries(table, base) if index is None else index
+    return [left for entry in every for left in _left(entry, gone)]
 
 
 def _gone(table: Table, delta: Iterable[Record]) -> set[tuple[Place, str]]:
@@ -142,7 +146,7 @@ def _gone(table: Table, delta: Iterable[Record]) -> set[tuple[Place, str]]:
     return {file for files in found.values() for file in files} - stays
 
 
-def _left(entry: IndexEntry, gone: set[tuple[Place, str]]) -> Iterable[IndexEntry]:
+def _left(entry: IndexEntry, gone: set[tuple[Place, str]]) -> tuple[IndexEntry, ...]:
     """An entry without the vectors of some files, if any are left."""
     if entry.kind != DELETION_VECTORS:
         return (entry,)
@@ -150,8 +154,10 @@ def _left(entry: IndexEntry, gone: set[tuple[Place, str]]) -> Iterable[IndexEntr
     return (replace(entry, vectors=kept, rows=len(kept)),) if kept else ()
 
 
-def _entries(table: Table, base: Snapshot | None) -> Sequence[IndexEntry]:
-    return read_entries(table.manifests, None if base is None else base.index_manifest)
+def _entries(
+    table: Table, base: Snapshot | None, kinds: Collection[str] = WRITTEN
+) -> Sequence[IndexEntry]:
+    return read_entries(table.manifests, None if base is None else base.index_manifest, kinds)
 
 
 def _place(entry: IndexEntry) -> Place:

@@ -21,7 +21,7 @@ from keyfold.storage.metadata.manifests import Manifests, understood
 
 DELETION_VECTORS = "DELETION_VECTORS"
 HASH = "HASH"
-_WRITTEN = (HASH, DELETION_VECTORS)
+WRITTEN = (HASH, DELETION_VECTORS)
 _SCHEMA = fastavro.parse_schema(INDEX_SCHEMA)
 
 
@@ -53,7 +53,7 @@ class IndexEntry:
 
 
 def read_entries(
-    manifests: Manifests, name: str | None, kinds: Collection[str] = _WRITTEN
+    manifests: Manifests, name: str | None, kinds: Collection[str] = WRITTEN
 ) -> list[IndexEntry]:
     """The entries of an index manifest, none if there is no manifest; those of other kinds are not
     looked into. Raises CorruptDataError if it is damaged.
@@ -88,10 +88,10 @@ def write_entries(manifests: Manifests, name: str, entries: Sequence[IndexEntry]
     not known here.
     """
     for entry in entries:
-        if entry.kind not in _WRITTEN:
+        if entry.kind not in WRITTEN:
             raise NotSupportedError(
                 f"the table at {manifests.location} has index file {entry.file} of kind "
-                f"{entry.kind}, expected {' or '.join(_WRITTEN)}: its index manifest can't be "
+                f"{entry.kind}, expected {' or '.join(WRITTEN)}: its index manifest can't be "
                 "written anew here"
             )
     records = [_record(manifests, entry) for entry in entries]
