@@ -216,6 +216,20 @@ def test_a_job_whose_keys_are_gone(tmp_path: Path) -> None:
     assert rows_of(table) == {}
 
 
+@pytest.mark.parametrize("is_last", [False, True])
+def test_keys_of_one_of_two_tasks_are_gone(tmp_path: Path, *, is_last: bool) -> None:
+    """Two tasks wrote to one bucket, as its keys have been given to more parts since."""
+    table = made(tmp_path, dynamic_bucket__assigner_parallelism="1")
+    table.upsert(rows(range(0, 18, 2), 0))
+    gone, job = Job(table, range(0, 6, 2), 1), Job(table, range(6, 18, 2), 1)
+    job.messages = [*job.messages, *gone.messages] if is_last else [*gone.messages, *job.messages]
+    table.overwrite(rows(range(6, 18, 2), 2), where="p = 0")
+    with pytest.raises(ConflictError, match=r"replaced rows of p=0 .* found in bucket 0"):
+        job.commit()
+    assert rows_of(table) == dict.fromkeys(range(6, 18, 2), 2)
+    check_once(now(table))
+
+
 def test_new_keys_that_others_store_meanwhile(tmp_path: Path) -> None:
     table = made(tmp_path, dynamic_bucket__assigner_parallelism="1")
     job = Job(table, range(0, 40, 2), 1, only_new=True)

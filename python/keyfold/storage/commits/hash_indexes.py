@@ -132,21 +132,22 @@ class _Meanwhile:
         """Raises ConflictError if a key of the messages is in another bucket by now. Index files
         that the job knows hold none of the keys it has added: only the others are read.
         """
-        by_bucket = {message.bucket: message for message in messages}
+        by_bucket: dict[int, list[CommitMessage]] = {}  # tasks of several parts may write to one
+        for message in messages:
+            by_bucket.setdefault(message.bucket, []).append(message)
         added, buckets = self._added(messages)
         for bucket in (self.known.keys() - self.now.keys()) & by_bucket.keys():
-            raise self._overwritten(by_bucket[bucket])
+            raise self._overwritten(by_bucket[bucket][0])
         for bucket, entry in self.now.items():
             before = self.known.get(bucket)
             if before is not None and before.name == entry.file:
                 continue
             theirs = _hashes(self.table, entry.file, entry.rows)
             for other in self._elsewhere(theirs, bucket, added, buckets):
-                raise self._assigned(by_bucket[other])
-            message = by_bucket.get(bucket)
-            if before is None or message is None or self._has_all(before, message, theirs):
-                continue
-            raise self._overwritten(message)
+                raise self._assigned(by_bucket[other][0])
+            ours = by_bucket.get(bucket)
+            if before is not None and ours and not self._has_all(before, ours, theirs):
+                raise self._overwritten(ours[0])
 
     def _added(self, messages: Sequence[CommitMessage]) -> tuple[Hashes, npt.NDArray[np.int64]]:
         """The hashes that the job has assigned, ascending, and their buckets."""
@@ -166,16 +167,15 @@ class _Meanwhile:
             found = buckets[at[added[at] == theirs]]
             yield from found[found != bucket].tolist()
 
-    def _has_all(self, before: HashFile, message: CommitMessage, now: Hashes) -> bool:
+    def _has_all(self, before: HashFile, ours: Sequence[CommitMessage], now: Hashes) -> bool:
         """Whether the index of a bucket still has the keys that the job has found in it. If it has
         lost some, or the index before has expired, the keys that the job has written decide.
         """
         with suppress(CorruptDataError):
             if np.isin(_hashes(self.table, before.name, before.rows), now).all():
                 return True
-        ours = message.hashes
-        new = np.empty(0, np.int32) if ours is None else _hashes(self.table, ours.name, ours.rows)
-        records = added(self.table.schema, self.table.shapes, [message])
+        new, _ = self._added(ours)
+        records = added(self.table.schema, self.table.shapes, ours)
         for file in self.table.manifests.files_of(records):
             hashes = self.shares.hashes(file)
             if hashes is None or not (np.isin(hashes, now) | np.isin(hashes, new)).all():
