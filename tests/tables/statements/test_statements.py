@@ -268,3 +268,19 @@ def test_a_source_without_rows(table: Table) -> None:
         assert merge.execute() is None
     assert table.merge([]).when_not_matched_by_source_delete(pc.field("target", "k") > 0).execute()
     assert set(rows(table)) == {0}
+
+
+def test_a_source_without_rows_names_no_columns(table: Table) -> None:
+    """Clauses and `on` may name columns that the table lacks, as with rows that have them."""
+    gone = pc.field("source", "op") == "D"
+    for nothing in ([], iter([]), pd.DataFrame(), pa.table({})):
+        merge = table.merge(nothing, {"k": "key"}).when_matched_delete(gone)
+        merge = merge.when_matched_update({"n": pc.field("source", "m")})
+        merge = merge.when_not_matched_insert({"k": pc.field("source", "key")})
+        assert merge.execute() is None
+    all_but_one = pc.field("target", "k") > 0
+    merge = table.merge([], {"k": "key"}).when_matched_delete(gone)
+    assert merge.when_not_matched_by_source_delete(all_but_one).execute()
+    assert set(rows(table)) == {0}
+    with pytest.raises(TableError, match="the rows of the source have no columns"):
+        table.merge([{}]).when_matched_delete().execute()

@@ -85,6 +85,9 @@ class MergeStatement:
         pairs = given if isinstance(given, Mapping) else {name: name for name in given}
         if not pairs:
             raise values.refused("on names no column")
+        if not rows.schema.names:  # an empty list: other clauses may name any columns of it
+            clauses = [clause for clause in clauses if clause.when == BY_SOURCE]
+            rows = pa.table({name: pa.array([], pa.null()) for name in pairs.values()})
         found = {
             own: _named(values, rows.schema.names, pairs[name])
             for name in pairs

@@ -17,8 +17,8 @@ from keyfold.tables.statements.expressions import AssignedValues, whole
 
 def source(values: AssignedValues, data: Any) -> pa.Table:
     """The rows as a table without encodings. Dictionaries have the types of the table's columns
-    where they name them, and those that Arrow finds elsewhere; other forms bring their own. Raises
-    TableError if it is none of the forms, or a value has no type.
+    where they name them, and those that Arrow finds elsewhere; other forms bring their own. An
+    empty list has no columns. Raises TableError if it is none of the forms, or a value has no type.
     """
     try:
         found = _table(values, data)
@@ -43,12 +43,14 @@ def _table(values: AssignedValues, data: Any) -> pa.Table:
         raise values.refused(f"expected {FORMS}, found {type(data).__name__}")
     rows = list(data)
     if not rows:
-        return _of_columns(values, {name: [] for name in known})
+        return pa.table({})  # of which nobody knows the columns
     if unnamed := next(filter(is_unnamed, rows), None):
         raise values.refused(f"expected {FORMS}, found one of {type(unnamed).__name__}")
     if all(isinstance(row, Mapping) for row in rows):
         rows = _renamed(values, rows)
         found = dict.fromkeys(name for row in rows for name in row)
+        if not found:
+            raise values.refused("the rows of the source have no columns")
         return _of_columns(values, {name: [row.get(name) for row in rows] for name in found})
     return pa.concat_tables([_table(values, row) for row in rows])
 
