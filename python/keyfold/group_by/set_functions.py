@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keyfold.errors import FunctionError
+from keyfold.errors import FunctionError, NotSupportedError
 from keyfold.group_by.folds import call_of, folding
 from keyfold.types.logical import describe
 from keyfold.types.spark import from_spark
@@ -35,6 +35,14 @@ def _of_values(types: Types) -> Types | None:
     if len(types) < 3 or not isinstance(types[1], str) or types[1] == _BINARY:
         return None
     return [_BINARY, *[types[1]] * (len(types) - 1)]
+
+
+def _shown(kind: Any) -> str:
+    """The name of a type, also of one that no table has."""
+    try:
+        return describe(from_spark(kind)).upper()
+    except NotSupportedError:
+        return str(kind["type"] if isinstance(kind, dict) else kind).upper()
 
 
 @dataclass(frozen=True)
@@ -83,7 +91,7 @@ class SetFunction:
         types = [json.loads(text) for text in texts]
         taken = self.takes(types) if types else None
         if taken is None:
-            found = ", ".join(describe(from_spark(kind)).upper() for kind in types)
+            found = ", ".join(map(_shown, types))
             raise FunctionError(f"function {self.name} takes {self.arguments}, found ({found})")
         fold = {"name": self.name, "of": self.of}
         call = fold | ({"values": len(types) - 2} if self.takes is _of_values else {})
