@@ -62,6 +62,21 @@ def test_tables_in_the_words_of_fluss(
     assert table.options.get("keyfold.partial-insert") == expected
 
 
+def test_deletes_of_some_columns_in_the_words_of_fluss(tmp_path: Path) -> None:
+    """They clear what they name, as in Fluss; `delete` removes rows. DEFAULTs are of whole rows."""
+    columns, options = {"k": "INT", "v": "INT", "w": "STRING"}, {"bucket.num": "1"}
+    table = keyfold.connect(tmp_path, threads=1).create_table("t", columns, ["k"], options=options)
+    table.upsert([{"k": k, "v": k, "w": "a"} for k in (1, 2, 3)])
+    table.alter(add={"z": "INT DEFAULT 5"})
+    table.upsert([{"k": 4, "v": 4}])
+    table.upsert([{"k": 1}], row_kind="-D")
+    table.upsert([{"k": 2, "v": None}], row_kind="-D")
+    table.delete([{"k": 3}])
+    for _ in range(2):
+        assert rows(table) == [(1, 1, "a", 5), (2, None, "a", 5), (4, 4, None, None)]
+        table.compact()
+
+
 def test_ids_of_tables_in_the_words_of_fluss(tmp_path: Path) -> None:
     catalog = keyfold.connect(tmp_path, threads=1)
     columns, options = {"k": "STRING", "id": "BIGINT", "v": "INT"}, {"auto-increment.fields": "id"}
