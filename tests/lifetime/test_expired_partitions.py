@@ -11,6 +11,7 @@ import pytest
 
 import keyfold
 from keyfold import Table, TableError
+from keyfold.options import checks
 from keyfold.write import expired_partitions
 from tests.option_names import option_names
 
@@ -327,3 +328,18 @@ def test_a_table_without_partitions_has_none_to_expire(tmp_path: Path) -> None:
         made(tmp_path / "more").expire_partitions()
     with pytest.raises(TableError, match=r"timestamp_pattern of table .*found '\$day'"):
         made(tmp_path / "other").expire_partitions(expiration_time="1 d", timestamp_pattern="$day")
+
+
+def test_a_pattern_of_another_writer_that_names_no_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Paimon's Java takes it. Whoever asks for old partitions to go learns why none does."""
+    monkeypatch.setattr(checks, "check_partition_pattern", lambda *_: None)
+    table = made(tmp_path, partition__timestamp_pattern="$DT", partition__expiration_time="1 d")
+    monkeypatch.undo()
+    table.upsert([{"dt": "2020-01-01", "hh": 1, "k": 1, "v": "x"}])
+    with pytest.raises(TableError, match=r"option partition.timestamp-pattern .*found '\$DT'"):
+        table.expire_partitions()
+    assert table.expire_partitions(expire_strategy="update-time") == []
+    assert len(table.expire_partitions(timestamp_pattern="$dt")) == 1
+    assert rows(table) == set()

@@ -5,7 +5,7 @@ from typing import Any
 
 from keyfold.errors import TableError
 from keyfold.lifetime.partition_times import texts
-from keyfold.lifetime.rules import ExpiryRule
+from keyfold.lifetime.rules import UPDATE_TIME, ExpiryRule
 from keyfold.options.checks import check_partition_pattern
 from keyfold.options.declared import TableOptions
 from keyfold.options.option import Option
@@ -16,6 +16,7 @@ from keyfold.wire.partitions import default_name
 from keyfold.write.expired_partitions import expire
 
 _OF_TABLE = "that of the table when left out"
+_PATTERN = "expire_partitions: timestamp_pattern"
 
 
 def _expire(
@@ -42,15 +43,15 @@ def _expire(
         for name, (option, value) in asked.items()
         if value is not None
     }
-    if timestamp_pattern is not None:
-        what = "expire_partitions: timestamp_pattern"
-        check_partition_pattern(table.layout, what, values["pattern"])
     rule, by_options = ExpiryRule.of(table.options, **values), expiration_time is None
     if rule.seconds is None and not table.options.auto_partitions:
         raise TableError(
             f"expire_partitions: expiration_time is missing, and table {table.layout.name} has no "
             "partition.expiration-time"
         )
+    if rule.seconds is not None and rule.strategy != UPDATE_TIME and rule.pattern is not None:
+        where = "option partition.timestamp-pattern" if timestamp_pattern is None else _PATTERN
+        check_partition_pattern(table.layout, where, rule.pattern)
     gone = expire(table, rule, by_options=by_options, dry_run=dry_run)
     return [{"expired_partitions": _shown(table.layout, values)} for values in gone] or [
         {"expired_partitions": NONE}
