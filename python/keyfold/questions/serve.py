@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected
-from keyfold.errors import EnvironmentMismatchError
+from keyfold.errors import EnvironmentMismatchError, NotSupportedError
 from keyfold.options import provided
 from keyfold.user_functions.sources import Sources
 from keyfold.wire.layout import TableLayout, sql_name
@@ -140,7 +140,7 @@ def plain(function: Plain) -> Answer:
     """An Answer that sends what `function` returns, or the error it raises."""
 
     def answer(channel: Channel, question: frames.Frame) -> None:
-        channel.send(_reply(question, lambda: function(question)))
+        _send(channel, question, _reply(question, lambda: function(question)))
 
     return answer
 
@@ -148,9 +148,19 @@ def plain(function: Plain) -> Answer:
 def _talking(function: Callable[[frames.Frame, Talk], Any]) -> Answer:
     def answer(channel: Channel, question: frames.Frame) -> None:
         talk = Talk(channel)
-        channel.send(_reply(question, lambda: {"end": function(question, talk)}))
+        _send(channel, question, _reply(question, lambda: {"end": function(question, talk)}))
 
     return answer
+
+
+def _send(channel: Channel, question: frames.Frame, reply: frames.Frame) -> None:
+    """Sends the answer, or that it is too long for a frame: nothing of it was sent then, and the
+    connection serves on.
+    """
+    try:
+        channel.send(reply)
+    except NotSupportedError as e:
+        channel.send(frames.failure(e, _doing(question)))
 
 
 def _reply(question: frames.Frame, work: Callable[[], Any]) -> dict[str, Any]:
