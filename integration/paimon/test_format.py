@@ -261,3 +261,8 @@ def test_a_catalog_of_ours_may_be_sparks_own(spark: SparkSession, tmp_path: Path
     frame(session, (2, "bb")).write.mode("append").saveAsTable("own")
     assert session.table("own").orderBy("id").collect() == [(1, "a"), (2, "bb")]
     assert load(session, tmp_path / "default.db" / "own") == [(1, "a"), (2, "bb")]
+    session.conf.unset("spark.sql.catalog.keyfold")
+    session.conf.set("spark.sql.catalog.warehouse", "keyfold.spark.KeyfoldCatalog")
+    session.conf.set("spark.sql.catalog.warehouse.warehouse", str(tmp_path))
+    (row,) = session.sql("SELECT bitmap_union_count(to_bitmap(id)) FROM own").collect()
+    assert row[0] == 2, "Spark looks for functions of ours in catalogs of other names"

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.UNRESOLVED_FUNCTION
 import org.apache.spark.sql.catalyst.util.toPrettySQL
+import org.apache.spark.sql.connector.catalog.CatalogManager
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
 import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.internal.SQLConf
@@ -70,7 +71,8 @@ object FoldCalls {
 }
 
 /** Driver side: an aggregate of ours without a catalog's name, where nobody has one of that name: neither Spark nor
-  * the user. It gets the name of a catalog of ours. A hint rule, because those come before Spark looks names up.
+  * the user. It gets the name of a catalog of ours, in which Spark looks for functions that are not its own: not Spark's
+  * own catalog. A hint rule, because those come before Spark looks names up.
   */
 final case class UnqualifiedAggregates(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
@@ -80,7 +82,8 @@ final case class UnqualifiedAggregates(session: SparkSession) extends Rule[Logic
     node.transformExpressionsWithPruning(_.containsPattern(UNRESOLVED_FUNCTION)) {
       case call: UnresolvedFunction if !call.isInternal => call.nameParts match {
           case Seq(name) if !TakenNames.has(session, name) =>
-            Ours.catalogs(session).headOption.filter(_ => Aggregates.find(name).isDefined)
+            Ours.catalogs(session).find(catalog => catalog.name() != CatalogManager.SESSION_CATALOG_NAME
+              && Aggregates.find(name).isDefined)
               .fold(call)(catalog => Fields.replaced(call, "nameParts" -> Seq(catalog.name(), name)))
           case _ => call
         }
