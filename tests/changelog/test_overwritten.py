@@ -50,10 +50,10 @@ def test_a_table_that_is_overwritten(tmp_path: Path, engine: str, producer: str,
     assert told.rows == {}
 
 
-def jobs_in(folder: Path, producer: str) -> str:
+def jobs_in(folder: Path, producer: str, **given: str) -> str:
     """A table partitioned by `p`."""
     columns = [tables.column(name) for name in ("k", "p", "v")]
-    options = {"changelog_producer": producer, "bucket": "1"}
+    options = {"changelog_producer": producer, "bucket": "1"} | given
     new = tables.new_table(*columns, key="k,p", by="p", **options)
     tables.table(folder, new)
     return str(folder)
@@ -119,3 +119,23 @@ def test_a_snapshot_that_expires_before_its_rows_are_compared(tmp_path: Path) ->
 
     assert with_changelog(table, late) == 3
     assert changes_of(jobs.table_of(folder), 3) == [(DELETE, {"k": 2, "p": 0, "v": 2})]
+
+
+def test_a_row_that_was_deleted_and_marked_before_is_told_once(tmp_path: Path) -> None:
+    """The files that go are the same ones as before that."""
+    folder = jobs_in(tmp_path, "lookup", deletion_vectors__enabled="true")
+    jobs.written(folder, [{"k": k, "p": 0, "v": k * k * 7919 % 99_991} for k in range(3000)])
+    jobs.compacted(folder, "full")
+    table = jobs.table_of(folder)
+
+    def late(changelog: Changelog | None) -> Answer:
+        if changelog is not None and changelog.messages and jobs.table_of(folder).snapshot_id == 2:
+            jobs.deleted(folder, 1, p=0)
+            jobs.compacted(folder, "minor")
+            assert [file.level for file in jobs.table_of(folder).live_files()] == [5]
+        return commit.truncate(table, "all", changelog)
+
+    assert with_changelog(table, late) == 5
+    told = [changes_of(jobs.table_of(folder), number) for number in (3, 4, 5)]
+    assert [[row["k"] for _, row in rows] for rows in told[:2]] == [[], [1]]
+    assert [row["k"] for _, row in told[2]] == [0, *range(2, 3000)]

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from keyfold.errors import ConflictError
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table
 from keyfold.testing.tables import layout, parse, render
 from keyfold.wire.layout import TableLayout
 from tests.compact import harness as compaction
 from tests.compact.histories import append, committed, rows, stored, written
+from tests.compact.test_rescale import finish
+from tests.compact.test_rescale import plan as plan_rescale
 from tests.storage import tables
 
 MARKED = {"deletion-vectors.enabled": "true", "num-levels": "6"}
@@ -115,3 +118,15 @@ def test_a_first_compaction_that_marks_loses_to_a_full_one(tmp_path: Path) -> No
     assert answer["outcome"] == "conflict"
     assert told(found, 3) == "+I 3 7"
     assert len(rows(found)) == MANY
+
+
+def test_a_rescale_gives_way_to_a_row_that_was_deleted_meanwhile(tmp_path: Path) -> None:
+    """Its files are all there, and no other ones."""
+    found = made(tmp_path, KV)
+    planned = plan_rescale(found, 2)
+    append(found, parse(KV, "-D 3 1"), 201)
+    compaction.compact(found, "minor")
+    assert [(file.level, file.rows) for file in levels(found).values()] == [(5, MANY)]
+    with pytest.raises(ConflictError, match="wrote again, or marked rows of it"):
+        finish(found, planned)
+    assert told(found, 3, 4) == "+I 4 1"

@@ -304,7 +304,7 @@ def test_an_expired_plan_is_a_conflict(folder: str) -> None:
     job = jobs.Rescale(folder, 4).run()
     jobs.written(folder, [{"k": 1, "v": 100}], "overwrite")
     jobs.expired(folder, 1)
-    with pytest.raises(ConflictError, match="replaced a data file that this one wrote again; run"):
+    with pytest.raises(ConflictError, match="replaced a data file that this one wrote again"):
         job.commit()
     assert state(folder)[0] == 2
 

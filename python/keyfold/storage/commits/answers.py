@@ -21,7 +21,7 @@ class Late:
 @dataclass(frozen=True)
 class NeedsChangelog:
     """The answer to an overwrite whose changelog is about other files than come and go by it now,
-    whose identifiers are `of`: it needs one of the rows of the files `before`, which the snapshot
+    whose states are `of`: it needs one of the rows of the files `before`, which the snapshot
     `base` names, and `after`.
     """
 

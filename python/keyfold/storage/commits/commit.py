@@ -45,7 +45,6 @@ from keyfold.storage.metadata.entries import (
     added,
     changelog_of,
     highest_sequence,
-    identifier,
     rewritten,
     stamped,
 )
@@ -75,7 +74,7 @@ Partitions = Literal["all", "dynamic"] | Replaced
 @dataclass(frozen=True)
 class Changelog:
     """The changelog files of an overwrite. The files that come and go by it, of whose rows they
-    tell, have the identifiers `of`.
+    tell, have the states `of`.
     """
 
     of: frozenset[tuple[Any, ...]] = frozenset()
@@ -90,7 +89,7 @@ class Change:
     kind: str
     messages: Sequence[CommitMessage] = ()
     replaced: Callable[[LiveFile], bool] | None = None
-    rewrites: frozenset[tuple[Any, ...]] = frozenset()  # identifiers of files that must be live
+    rewrites: frozenset[tuple[Any, ...]] = frozenset()  # states of files that must be live
     compactions: Sequence[Compaction] = ()
     conflicts: dict[str, ConflictError] = field(default_factory=dict)  # the compactions', by job
     planned: int | None = None  # the snapshot that rows were planned on
@@ -204,12 +203,12 @@ def rewrite(
     buckets: int | None = None,
 ) -> int | None:
     """Replace the files `removed` by files with their rows and sequence numbers. Returns None if
-    there is nothing to do. Raises ConflictError if another commit took one of them away. With
-    `buckets` all files have that number of buckets afterwards: raises ConflictError too if another
-    job has added files of another number.
+    there is nothing to do. Raises ConflictError if another commit took one of them away, or marked
+    rows of it. With `buckets` all files have that number of buckets afterwards: raises
+    ConflictError too if another job has added files of another number.
     """
-    gone = frozenset(identifier(file.record) for file in removed)
-    change = Change(job, OVERWRITE, messages, lambda f: identifier(f.record) in gone, gone)
+    gone = frozenset(file.state for file in removed)
+    change = Change(job, OVERWRITE, messages, lambda f: f.state in gone, gone)
     return _certain(_commit(table, replace(change, buckets=buckets)))
 
 
@@ -338,7 +337,7 @@ def _plan(
     check_levels(table, files, kept)
     told = change.messages if change.kind == APPEND else ()
     if change.changelog is not None:
-        of = frozenset(identifier(record) for record in (*deleted, *ours))
+        of = frozenset({f.state for f in live} ^ {f.state for f in (*kept, *files)})
         if of != change.changelog.of:
             return NeedsChangelog(of, base, live, [*kept, *files])
         told = change.changelog.messages

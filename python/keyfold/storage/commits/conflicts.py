@@ -25,7 +25,6 @@ from keyfold.storage.metadata.entries import (
     Place,
     added,
     by_place,
-    identifier,
 )
 from keyfold.storage.metadata.manifests import unless_missing
 from keyfold.storage.metadata.snapshots import EXPIRED, Snapshot
@@ -63,11 +62,11 @@ UNREAD = Shares()
 def check_rewritten(
     table: Table, rewrites: frozenset[tuple[Any, ...]], live: Iterable[LiveFile]
 ) -> None:
-    """Raises ConflictError if a file that was written again is gone."""
-    if rewrites and not rewrites <= {identifier(file.record) for file in live}:
+    """Raises ConflictError if a file that was written again is gone, or has other rows marked."""
+    if rewrites and not rewrites <= {file.state for file in live}:
         raise ConflictError(
             f"commit to table {table.layout.name}: another job replaced a data file that this one "
-            "wrote again; run the statement again"
+            "wrote again, or marked rows of it; run the statement again"
         )
 
 

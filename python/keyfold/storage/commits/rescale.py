@@ -15,7 +15,7 @@ from keyfold.errors import NotSupportedError, UnknownOutcomeError
 from keyfold.options.parsing import parse
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.conflicts import check_rescaled, check_rewritten
-from keyfold.storage.metadata.entries import LiveFile, identifier
+from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.storage.table import Table, newest_schema
 from keyfold.wire.specs import CommitMessage
@@ -61,9 +61,9 @@ def _check(table: Table, buckets: int, removed: Sequence[LiveFile]) -> None:
     """Raises ConflictError if a conflict shows before the schema is touched."""
     base = table.snapshots.latest()
     live = [] if base is None else table.live_files(base.id)
-    gone = frozenset(identifier(file.record) for file in removed)
+    gone = frozenset(file.state for file in removed)
     check_rewritten(table, gone, live)
-    check_rescaled(table, buckets, gone, [f for f in live if identifier(f.record) not in gone])
+    check_rescaled(table, buckets, gone, [f for f in live if f.state not in gone])
 
 
 def _set(schemas: Schemas, buckets: int) -> int:

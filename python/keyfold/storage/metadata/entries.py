@@ -155,6 +155,15 @@ class LiveFile(DataFile):
         found = self.as_read(options)
         return found._with(name=f"bucket-{self.bucket}/{self.name}")
 
+    @property
+    def state(self) -> tuple[Any, ...]:
+        """The identifier, and what tells of the rows that are marked: as long as it is the same,
+        the file has the same rows. Marks of a file are added to, never taken away.
+        """
+        vector = self.vector
+        marked = vector if vector is None or vector.rows is None else vector.rows
+        return (*identifier(self.record), marked)
+
     def marked_by(self, vector: Vector | None) -> LiveFile:
         """The file with the deletion vector that a snapshot has for it, or with none."""
         return self if vector == self.vector else self._with(vector=vector)
