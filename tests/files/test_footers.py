@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import keyfold
 from keyfold.errors import CorruptDataError
 from keyfold.files.leaves import check_chunks
 from keyfold.kernels.buffers import bytes_of
@@ -55,6 +56,21 @@ def test_wrong_chunks_are_damage_that_names_the_file(tmp_path: Path, what: str) 
     with pytest.raises(CorruptDataError, match=r"data file .* can't be read: ") as error:
         rows_of(found)
     assert str(file) in str(error.value)
+
+
+def test_a_dictionary_that_is_longer_than_the_footer(tmp_path: Path) -> None:
+    """The last column begins with it, so that its data is nearer to the end than its size says."""
+    table = keyfold.connect(tmp_path, threads=1).create_table(
+        "t", {"k": "INT", "v": "STRING"}, ["k"], options={"bucket": "1"}
+    )
+    words = [f"{at * 7919 % 99_991:x}-{at * at}" for at in range(1000)]
+    table.upsert([{"k": k, "v": words[k % 1000]} for k in range(20_000)])
+    (file,) = tmp_path.rglob("bucket-0/*.parquet")
+    last = pq.read_metadata(file).row_group(0).column(4)
+    assert (last.path_in_schema, last.has_dictionary_page) == ("v", True)
+    assert last.data_page_offset + last.total_compressed_size > file.stat().st_size
+    rows = table.scan().to_pylist()
+    assert {row["k"]: row["v"] for row in rows} == {k: words[k % 1000] for k in range(20_000)}
 
 
 @pytest.mark.parametrize("what", ["a type", "a codec", "a histogram"])

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from keyfold.files import damage
 from keyfold.files.footers import footer_of, has_footer, is_known
-from keyfold.files.leaves import chunks_of
+from keyfold.files.leaves import chunks_of, span_of
 from keyfold.files.positioned import Positioned
 from keyfold.stores.files import Files, Span
 
@@ -85,7 +85,7 @@ def fetched(
     """A file whose column chunks are read one by one. The chunks of the named columns in these row
     groups are fetched ahead, unless a row group has more than half of `most_bytes`.
     """
-    chunks = [[_span(c) for c in chunks_of(metadata, group, names)] for group in groups]
+    chunks = [[span_of(c) for c in chunks_of(metadata, group, names)] for group in groups]
     if not chunks or 2 * max(map(_size, chunks)) > most_bytes:
         chunks = []
     joined = _joined(chunks, min(most_bytes // 2, MOST_TOGETHER))
@@ -95,13 +95,6 @@ def fetched(
 def in_ranges(store: Files, path: str, size: int) -> pa.NativeFile:
     """A file of which each range is asked for as it is read."""
     return pa.PythonFile(_Fetched(store, path, size, [], 0), mode="r")
-
-
-def _span(chunk: pq.ColumnChunkMetaData) -> Span:
-    start = chunk.data_page_offset
-    if chunk.has_dictionary_page and chunk.dictionary_page_offset is not None:
-        start = min(start, chunk.dictionary_page_offset)
-    return start, start + chunk.total_compressed_size
 
 
 def _size(spans: Iterable[Span]) -> int:

@@ -56,6 +56,16 @@ def chunks_of(
     return [chunk for chunk, path in paths if path in names or path.split(".")[0] in names]
 
 
+def span_of(chunk: pq.ColumnChunkMetaData) -> tuple[int, int]:
+    """The bytes of a file from which and up to which a chunk is: its dictionary comes first."""
+    start, size, first = chunk.data_page_offset, chunk.total_compressed_size, None
+    if chunk.has_dictionary_page:
+        first = chunk.dictionary_page_offset
+    if first is not None and 0 < first < start:  # as Arrow takes it
+        start = first
+    return start, start + size
+
+
 def check_chunks(metadata: pq.FileMetaData, footer: Mask, size: int) -> None:
     """Raises ValueError if a column chunk is not within a file of `size` bytes, has no name, or is
     not of its column. Arrow would end the process. `footer` are the bytes.
@@ -64,9 +74,9 @@ def check_chunks(metadata: pq.FileMetaData, footer: Mask, size: int) -> None:
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         for chunk in map(group.column, range(group.num_columns)):
-            name, start = chunk.path_in_schema, chunk.data_page_offset
-            stored = chunk.total_compressed_size
-            if start < 0 or stored < 0 or start + stored > size:
+            name, stored = chunk.path_in_schema, chunk.total_compressed_size
+            start, stop = span_of(chunk)
+            if start < 0 or stored < 0 or stop > size:
                 raise ValueError(
                     f"column {name} of row group {number} has {stored} bytes from byte {start} on, "
                     f"of {size}"
