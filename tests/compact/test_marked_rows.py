@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from keyfold.compact import after_write
+from keyfold.compact.running import CONFLICT
 from keyfold.errors import ConflictError
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table
@@ -15,6 +17,7 @@ from tests.compact import harness as compaction
 from tests.compact.histories import append, committed, rows, stored, written
 from tests.compact.test_rescale import finish
 from tests.compact.test_rescale import plan as plan_rescale
+from tests.procedures.called import Caller
 from tests.storage import tables
 
 MARKED = {"deletion-vectors.enabled": "true", "num-levels": "6"}
@@ -130,3 +133,16 @@ def test_a_rescale_gives_way_to_a_row_that_was_deleted_meanwhile(tmp_path: Path)
     with pytest.raises(ConflictError, match="wrote again, or marked rows of it"):
         finish(found, planned)
     assert told(found, 3, 4) == "+I 4 1"
+
+
+def test_a_write_that_gives_up_says_that_its_rows_are_not_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, caller = stored(tmp_path, KV), Caller()
+    monkeypatch.setattr(after_write, "compacted", lambda *_, **__: [{"status": CONFLICT}])
+    touched = frozenset([((), 0)])
+    after_write.compact_after_write(
+        caller, lambda: found, found.layout.location, touched, awaited=True
+    )
+    (line,) = caller.lines
+    assert line.endswith("the next write, or CALL sys.compact, lets queries see them")

@@ -111,8 +111,10 @@ def _compact(runner: TaskRunner, load: Load, buckets: Places, tries: int) -> Non
         if all(row["status"] != CONFLICT for row in rows):
             return
     if tries > 1:
+        table = load()
+        does = "lets queries see them" if table.options.has_vectors else "tells their changes"
         runner.note(
-            f"{load().layout.name}: other jobs replaced files of each of {tries} compactions; the "
-            "rows are written, and the next write, or CALL sys.compact, tells their changes",
+            f"{table.layout.name}: other jobs replaced files of each of {tries} compactions; the "
+            f"rows are written, and the next write, or CALL sys.compact, {does}",
             is_bad=True,
         )
