@@ -203,7 +203,9 @@ class _Steps:
         }
         filters = [{"op": op, "args": [{"column": [name]}, literal]}]
         self.taken.append(f"{name} {op} {cell}")
-        found = in_order(self.keyfold.filtered(layout, self.name, filters), self.told.free)
+        found = in_order(
+            self.keyfold.filtered(self.keyfold.table(self.name), filters), self.told.free
+        )
         missing = Counter(in_order(passing, self.told.free)) - Counter(found)
         assert not missing, f"a filter leaves out {missing}"
 
