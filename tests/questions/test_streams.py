@@ -245,12 +245,18 @@ def test_notes_are_those_of_paimon(table: Table) -> None:
             Query(table).run()
 
 
-def test_first_batch_of_an_empty_table_that_is_written_meanwhile(table: Table) -> None:
-    """Spark plans the first batch of a query even if it is empty."""
-    query = Query(table)
-    start = query.ask(streams.begin_stream)["offset"]
-    end = query.ask(streams.following_offset, start=start)["offset"]
+@pytest.mark.parametrize("view", VIEWS)
+def test_first_batch_of_an_empty_table_that_is_written_meanwhile(table: Table, view: str) -> None:
+    """Spark plans the first batch of a query even if it is empty, and asks twice where it begins:
+    before it asks how far that batch goes, and when it plans it.
+    """
+    query = Query(table, view)
+    start = query.ask(streams.begin_stream, options={})["offset"]
+    end = query.ask(streams.following_offset, options={}, start=start)["offset"]
     insert(table)
-    assert query.ask(streams.plan_stream, start=start, end=end)["tasks"] == []
+    again = query.ask(streams.begin_stream, options={})["offset"]
+    assert parsed(again).index == 0
+    planned = query.ask(streams.plan_stream, options={}, start=again, end=end)
+    assert list(planned["tasks"]) == []
     query.at = end
     assert query.run() == [(1, None)]
