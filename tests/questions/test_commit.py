@@ -3,10 +3,11 @@
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import pytest
 
+from keyfold.errors import NotSupportedError, TableError
 from keyfold.questions.commit import (
     abort_write,
     commit_write,
@@ -14,6 +15,7 @@ from keyfold.questions.commit import (
     plan_write,
     truncate_table,
 )
+from keyfold.questions.procedures import call_procedure
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
 from keyfold.wire.specs import Epoch, WriteSpec
@@ -116,14 +118,42 @@ def test_a_session_gives_its_statements_a_token(tmp_path: Path) -> None:
         lambda version: truncate_table(asked(version)),
     ]
     for version, statement in enumerate(statements):
-        numbers = (version, version, max(version - 1, 0))
-        made, again, older = map(statement, numbers)
+        made, again = statement(version), statement(version)
         assert made["snapshot"] == version + 1
         assert "note" not in made
-        for found in (again, older):
-            assert (found["snapshot"], found["passed_over"]) == (None, 1)
-            assert "of 'app', or a later one: this write has changed nothing" in found["note"]
+        assert (again["snapshot"], again["passed_over"]) == (None, 1)
+        assert f"{version} of 'app' already: this write has changed nothing" in again["note"]
+        if version:
+            lower = rf"{version - 1} of 'app' is lower than {version}"
+            with pytest.raises(TableError, match=lower):
+                statement(version - 1)
     own = {"txnAppId": "other", "TXNVERSION": "0"}
     assert insert(0, options=own)["snapshot"] == 5  # the statement's own comes first
     planned = plan_write(asked(0, **HOW, query="q"))["write"]
     assert WriteSpec.from_json(planned).epoch == Epoch("q", 0)  # a query is known by its id
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("rollback", {"snapshot": 1}),
+        ("rollback_to_timestamp", {"timestamp": 1}),
+        ("rollback_to_watermark", {"watermark": 1}),
+        ("fast_forward", {"branch": "b"}),
+        ("create_tag", None),
+    ],
+)
+def test_what_goes_back_takes_no_token_of_a_session(
+    tmp_path: Path, name: str, arguments: dict[str, Any] | None
+) -> None:
+    folder, nothing = str(tmp_path), cast(Any, None)
+    tables.table(tmp_path)
+    jobs.written(folder, [{"k": 1, "v": 1}])
+    asked = jobs.question(jobs.table_of(folder), folder, procedure=name)
+    asked["code"] = {"writes": {"txnAppId": "app", "txnVersion": "1"}}
+    if arguments is None:  # it may be repeated as it is
+        call_procedure(asked | {"arguments": {"tag": "t"}}, nothing)
+        return
+    said = f"{name} takes no token, .*spark.keyfold.txnAppId and spark.keyfold.txnVersion: unset"
+    with pytest.raises(NotSupportedError, match=said):
+        call_procedure(asked | {"arguments": arguments}, nothing)

@@ -31,7 +31,12 @@ def main() -> None:
     )
     spark.sql("INSERT INTO keyfold.c.sums VALUES (1, 5, 'first'), (2, 7, 'other')")
     spark.createDataFrame([(1, 4)], "k INT, n BIGINT").writeTo("keyfold.c.sums").append()
-    spark.sql("INSERT INTO keyfold.c.sums (k, n) VALUES (2, 1)")
+    spark.conf.set("spark.keyfold.txnAppId", "job")
+    spark.conf.set("spark.keyfold.txnVersion", "7")
+    for _ in range(2):  # the second time changes nothing
+        spark.sql("INSERT INTO keyfold.c.sums (k, n) VALUES (2, 1)")
+    spark.conf.unset("spark.keyfold.txnAppId")
+    spark.conf.unset("spark.keyfold.txnVersion")
     keyfold.register(spark, longest)
     spark.sql(
         "CREATE TABLE keyfold.c.labels (k INT, label STRING, PRIMARY KEY (k) NOT ENFORCED) "

@@ -81,4 +81,5 @@ FAST_FORWARD = Procedure(
     _DONE,
     _fast_forward,
     "Makes the table what the branch is.",
+    goes_back=True,
 )

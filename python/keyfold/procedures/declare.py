@@ -71,7 +71,8 @@ class Procedure:
     `result` has the columns of the rows with their types in SQL. A procedure that may be called
     `again` changes nothing before it asks its caller for something: if the process dies before,
     the caller asks the next one. `short` is a shorter name that the command line has too. One that
-    needs Spark is called by Spark only.
+    needs Spark is called by Spark only. One that `goes_back` to an older snapshot makes none of its
+    own, which could name a token.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Procedure:
     again: bool = False
     short: str = ""
     needs_spark: bool = False
+    goes_back: bool = False
 
     def rows(self, call: ProcedureCall, given: Mapping[str, Any]) -> Rows:
         """The rows of a call with these arguments. Raises TableError if one is missing."""

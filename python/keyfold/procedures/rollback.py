@@ -44,6 +44,7 @@ ROLLBACK = Procedure(
     _MOVED,
     _rollback,
     "Makes that snapshot the newest ([rollback](history.md#rollback)); one of the three is given.",
+    goes_back=True,
 )
 
 
@@ -59,6 +60,7 @@ ROLLBACK_TO_TIMESTAMP = Procedure(
     _MOVED,
     _to_timestamp,
     "Makes the newest snapshot until that time the newest.",
+    goes_back=True,
 )
 
 
@@ -78,4 +80,5 @@ ROLLBACK_TO_WATERMARK = Procedure(
     _MOVED,
     _to_watermark,
     "Makes the newest snapshot until that watermark the newest.",
+    goes_back=True,
 )

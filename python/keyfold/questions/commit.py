@@ -16,7 +16,7 @@ from keyfold.options.calls import TARGET_COLUMNS, TRANSACTION_APP, TRANSACTION_V
 from keyfold.options.changelogs import INPUT, is_awaited
 from keyfold.questions.serve import CODE, Questions, functions_for
 from keyfold.read.call_options import call_options
-from keyfold.storage.commits.epochs import epochs_of, is_committed
+from keyfold.storage.commits.epochs import epochs_of, has_passed
 from keyfold.storage.commits.outcomes import snapshot_of
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle
@@ -133,12 +133,12 @@ def _passed_over(table: Table, epoch: Epoch | None, published: int | None) -> di
     if published is not None or epoch is None:
         return {}
     newest = table.snapshots.latest()
-    if not is_committed(table, epochs_of(table, newest), epoch):
+    if not has_passed(epochs_of(table, newest), epoch):
         return {}  # there was nothing to change
     return {
         "passed_over": 1,
-        "note": f"NOTE: table {table.layout.name} has version {epoch.number} of '{epoch.stream}', "
-        "or a later one: this write has changed nothing",
+        "note": f"NOTE: table {table.layout.name} has version {epoch.number} of '{epoch.stream}' "
+        "already: this write has changed nothing",
     }
 
 

@@ -6,9 +6,10 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.bridge.frames import Frame
+from keyfold.errors import NotSupportedError
 from keyfold.procedures import procedures
-from keyfold.procedures.declare import CONDITION, ProcedureCall
-from keyfold.questions.serve import Questions, Talk
+from keyfold.procedures.declare import CONDITION, Procedure, ProcedureCall
+from keyfold.questions.serve import CODE, Questions, Talk
 from keyfold.questions.spark import Spark
 from keyfold.storage.table import open_handle, open_newest
 from keyfold.wire.codec import batch_to_text
@@ -29,6 +30,7 @@ def call_procedure(question: Frame, talk: Talk) -> str:
     of a batch of Arrow.
     """
     procedure = procedures()[question["procedure"]]
+    _check_token(procedure, question)
     handle, options = question["table"], question["catalog"]["options"]
     newest = partial(open_newest, handle, options)
     arguments = dict(question["arguments"])
@@ -39,3 +41,14 @@ def call_procedure(question: Frame, talk: Talk) -> str:
     call = ProcedureCall(open_handle(handle, options), newest, Spark(question, talk))
     rows = procedure.rows(call, arguments)
     return batch_to_text(pa.RecordBatch.from_pylist(rows, schema=procedure.schema))
+
+
+def _check_token(procedure: Procedure, question: Frame) -> None:
+    given = (question.get(CODE) or {}).get("writes", {})
+    if procedure.goes_back and given:
+        named = " and ".join(f"spark.keyfold.{name}" for name in given)
+        raise NotSupportedError(
+            f"{procedure.name} takes no token, as it makes no snapshot that could name one, and "
+            f"the session sets {named}: unset them for this call, and look at the newest snapshot "
+            "before you repeat it"
+        )

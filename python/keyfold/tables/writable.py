@@ -51,8 +51,8 @@ class Writable(ByKey):
             evolve: Add columns and fields of STRUCTs that the table lacks and widen types first,
                 as INSERT WITH SCHEMA EVOLUTION does; the table stays changed if the write fails.
             token: A name and a version, `("orders", 7)`: nothing changes, and None is returned, if
-                the table has a commit of that name with this version or a later one. So a program
-                may repeat what it does not know to have succeeded.
+                it is the last one of that name in the table. So a program may repeat what it does
+                not know to have succeeded. A lower version is refused.
 
         Raises:
             TableError: A column is unknown, a value does not fit or is NULL in a NOT NULL column.

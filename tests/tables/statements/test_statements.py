@@ -202,6 +202,10 @@ def test_a_token_is_taken_once(table: Table) -> None:
         table.rollback(snapshot=number)
         assert call(table) is None
         assert rows(table) == after
+    for number, call in enumerate(calls[:-1], 1):
+        with pytest.raises(TableError, match=rf"{number} of 'app' is lower than 5, .*token=\(name"):
+            call(table)
+    assert rows(table) == after
     assert table.upsert([{"k": 1, "n": 1}], token=("other", 0)) is not None
 
 

@@ -232,7 +232,7 @@ def test_under_serializable_any_change_is_a_conflict(catalog: Catalog, table: Ta
 
 
 def test_a_token_is_that_of_the_whole(table: Table) -> None:
-    for version, is_new in ((7, True), (7, False), (3, False), (8, True)):
+    for version, is_new in ((7, True), (7, False), (8, True)):
         before = rows(table)
         with table.transaction(token=("orders", version)) as t:
             assert t.is_repeated is not is_new
@@ -241,6 +241,9 @@ def test_a_token_is_that_of_the_whole(table: Table) -> None:
         assert (t.snapshot is not None) is is_new
         assert rows(table) == (before | {1: before[1] + 1, 9: version} if is_new else before)
         assert orphans(table) == []
+    lower = "7 of 'orders' is lower than 8, .* expected 8"
+    with pytest.raises(TableError, match=lower), table.transaction(token=("orders", 7)):
+        pytest.fail("it has begun")
     assert table.truncate(token=("orders", 8)) is None
     assert table.truncate(token=("orders", 9)) == 4
     table.upsert(row(1, 1))

@@ -1,10 +1,11 @@
 """Batches that are written exactly once: every snapshot names the streams that write to the table
 and the last epoch of each that is in it.
 
-The name of a stream is the id of its query, or a job's `txnAppId`; epochs only grow. Each commit of
-keyfold carries the property on, so that it outlives the snapshot of the epoch itself. A commit of
-another writer drops it. It is then taken from the newest older snapshot that has it. If that may
-have expired, the entries that it had are lost, which is carried on too.
+The name of a stream is the id of its query, or a job's `txnAppId`; epochs only grow: the last one
+again changes nothing, and a lower one is refused, as its rows may be others than those that the
+table has. Each commit of keyfold carries the property on, so that it outlives the snapshot of the
+epoch itself. A commit of another writer drops it. It is then taken from the newest older snapshot
+that has it. If that may have expired, the entries that it had are lost, which is carried on too.
 """
 
 from __future__ import annotations
@@ -78,15 +79,23 @@ def _damaged(table: Table, snapshot_id: int, text: str) -> CorruptDataError:
     )
 
 
+def has_passed(found: Epochs, epoch: Epoch) -> bool:
+    """Whether a snapshot has the epoch, or a later one of its stream."""
+    last = found.last.get(epoch.stream)
+    return last is not None and epoch.number <= last[0]
+
+
 def is_committed(table: Table, found: Epochs, epoch: Epoch) -> bool:
-    """Whether the epoch, or a later one of its stream, is in the table.
+    """Whether the epoch is in the table. Raises TableError if a later one of its stream is.
 
     Raises UnknownOutcomeError if that is not known: another writer's commits have dropped the
     entries, and the snapshots that had them have expired. The first epoch of a stream is new then.
     """
     last = found.last.get(epoch.stream)
     if last is not None:
-        return epoch.number <= last[0]
+        if epoch.number < last[0]:
+            raise _lower(table, epoch, last[0])
+        return epoch.number == last[0]
     if found.lost is None or epoch.number <= 0 or epoch.accepts_loss:
         return False
     raise UnknownOutcomeError(
@@ -95,6 +104,17 @@ def is_committed(table: Table, found: Epochs, epoch: Epoch) -> bool:
         f"{PROPERTY} of the snapshots, and those that had it have expired. If the last rows of the "
         "stream are not in the table, or may be there twice, write with the option "
         "accept-lost-epochs = true"
+    )
+
+
+def _lower(table: Table, epoch: Epoch, last: int) -> TableError:
+    return TableError(
+        f"commit to table {table.layout.name}: version {epoch.number} of '{epoch.stream}' is lower "
+        f"than {last}, the last one that the table has; expected {last}, which changes nothing as "
+        "it is there, or a greater one. Where versions begin anew, as with a new checkpoint, and "
+        "for each statement of one batch, set a name of its own by option txnAppId, or "
+        "token=(name, version) in Python; a streaming query needs the checkpoint with which it "
+        "wrote last"
     )
 
 

@@ -54,8 +54,8 @@ final class UpsertWriter private[client] (table: KeyfoldTable, schema: StructTyp
   /** Removes the row of a key, whose values are in the order of the primary key if it has no schema. */
   def delete(key: Row): CompletableFuture[OptionalLong] = remove(key)
 
-  /** Names what follows, up to the next flush: nothing of it is written if the table has a commit of that name with this
-    * version or a later one. So a program may repeat what it does not know to have succeeded.
+  /** Names what follows, up to the next flush: nothing of it is written if this version is the last one of that name in
+    * the table. So a program may repeat what it does not know to have succeeded. A lower one is refused.
     */
   def token(name: String, version: Long): Unit = calling {
     if (sending.nonEmpty || deleted.nonEmpty) throw new KeyfoldException(Kinds.Table,
