@@ -7,7 +7,7 @@ from keyfold.errors import NoSuchTableError, TableError
 from keyfold.questions.catalog import catalog_of, load_table, table_of
 from keyfold.questions.serve import Questions
 from keyfold.storage.catalogs.views import StoredView, new_view
-from keyfold.storage.rest_client import DeniedError
+from keyfold.storage.rest.client import DeniedError
 from keyfold.types.spark import column_json
 from keyfold.wire.layout import sql_name
 

@@ -28,8 +28,8 @@ from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.snapshot_files import live_where, number_above
 from keyfold.storage.metadata.snapshots import Lock, Snapshot, Snapshots
 from keyfold.storage.metadata.staged import StagedSnapshots, StagedState
-from keyfold.storage.rest_client import is_rest
-from keyfold.storage.rest_client import publisher as rest_publisher
+from keyfold.storage.rest.client import is_rest
+from keyfold.storage.rest.client import publisher as rest_publisher
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.storage.schema.shown import column_json, shown_properties
 from keyfold.stores.files import Files

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from keyfold.errors import EnvironmentMismatchError, NotSupportedError, TableError
@@ -19,6 +20,7 @@ from keyfold.stores.objects import ObjectFiles
 _ASKED_FIRST = {scheme: kind.advice for scheme, kind in KINDS.items() if kind.is_slow_to_fail} | {
     settings.HADOOP: hadoop.ADVICE
 }
+Made = TypeVar("Made")
 ANSWER_SECONDS = 20.0  # Google's client tries for minutes
 
 
@@ -73,7 +75,7 @@ def _reach(root: str, options: frozenset[tuple[str, str]]) -> None:
     TableError if it has no such bucket.
     """
     try:
-        _answered(lambda: store_of(root, dict(options)).reach(root))
+        answered(lambda: store_of(root, dict(options)).reach(root), ANSWER_SECONDS)
     except TableError:
         raise
     except Exception as error:  # each client has errors of its own
@@ -85,20 +87,22 @@ def _reach(root: str, options: frozenset[tuple[str, str]]) -> None:
         ) from error
 
 
-def _answered(ask: Callable[[], object]) -> None:
-    """Calls `ask`; raises TimeoutError if no answer comes in time."""
+def answered(ask: Callable[[], Made], seconds: float) -> Made:
+    """Call `ask`: its result, or its error. Raises TimeoutError if it takes too long."""
+    made: list[Made] = []
     failures: list[Exception] = []
 
     def asking() -> None:
         try:
-            ask()
+            made.append(ask())
         except Exception as error:
             failures.append(error)
 
     thread = threading.Thread(target=asking, daemon=True)
     thread.start()
-    thread.join(ANSWER_SECONDS)
-    if thread.is_alive():
-        raise TimeoutError(f"no answer in {ANSWER_SECONDS:.0f} s")
+    thread.join(seconds)
     if failures:
         raise failures[0]
+    if not made:
+        raise TimeoutError(f"no answer in {seconds:.0f} s")
+    return made[0]

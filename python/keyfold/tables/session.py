@@ -24,7 +24,7 @@ from keyfold.resources.threads import done, raised, streamed
 from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.catalogs.places import NAMELESS, open_place
 from keyfold.storage.catalogs.warehouse import open_catalog
-from keyfold.storage.rest_client import is_rest
+from keyfold.storage.rest.client import is_rest
 from keyfold.stores.local import local_path
 from keyfold.tables.newest import Lookups
 from keyfold.user_functions.shipping import PREFIX

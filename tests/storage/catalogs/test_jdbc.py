@@ -315,6 +315,17 @@ REFUSED = [
         NotSupportedError,
         r"set jdbc\.user and jdbc\.pass",
     ),
+    *(
+        (f"jdbc:{kind}://me:{login}@h/d", NotSupportedError, r"uri jdbc:\w+:\*\*\*: ")
+        for kind in ("postgresql", "mysql")
+        for login in (
+            f"{SECRET}?a",
+            f"a?{SECRET}",
+            f"12?{SECRET}",
+            f"1/{SECRET}?a",
+            f"1/2?{SECRET}",
+        )
+    ),
 ]
 
 

@@ -24,7 +24,7 @@ from keyfold.storage.catalogs import views
 from keyfold.storage.catalogs.interface import Staged
 from keyfold.storage.catalogs.namespaces import Namespace, check_name, single
 from keyfold.storage.catalogs.views import StoredView
-from keyfold.storage.rest_client import (
+from keyfold.storage.rest.client import (
     DeniedError,
     MissingError,
     RestClient,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from keyfold.errors import TableError
 from keyfold.storage.catalogs.jdbc_names import JDBC_SETTINGS
 from keyfold.storage.jdbc.address import PROPERTY, is_jdbc
-from keyfold.storage.rest_client import is_rest
+from keyfold.storage.rest.client import is_rest
 from keyfold.stores import settings
 
 _ALWAYS = ("warehouse", "type", "metastore", "uri")

@@ -32,7 +32,7 @@ from keyfold.storage.jdbc.address import TYPE as JDBC
 from keyfold.storage.jdbc.address import is_jdbc
 from keyfold.storage.jdbc.locks import lock_of
 from keyfold.storage.metadata.avro_records import is_name
-from keyfold.storage.rest_client import is_rest
+from keyfold.storage.rest.client import is_rest
 from keyfold.storage.schema.alter import alter
 from keyfold.storage.schema.definition import Check, NewTable, define
 from keyfold.storage.schema.save_as_table import redefine
@@ -48,7 +48,7 @@ MODES = ("create", "replace", "create_or_replace")
 _FILESYSTEM = ("filesystem", "paimon")
 
 _catalogs: dict[str, Catalog] = {}
-_lock = threading.Lock()
+_opening: dict[str, threading.Lock] = {}
 
 
 def _accept(layout: TableLayout, _: TableLayout | None) -> TableLayout:
@@ -63,10 +63,11 @@ def open_catalog(name: str, options: Mapping[str, str], check_engine: Check = _a
     (`keyfold.merge.plan.check`).
     """
     key = repr((name, sorted(options.items()), id(check_engine)))
-    with _lock:
-        if key not in _catalogs:
-            _catalogs[key] = _open(name, options, check_engine)
-        return _catalogs[key]
+    if key not in _catalogs:
+        with _opening.setdefault(key, threading.Lock()):  # a store that is silent holds nobody else
+            if key not in _catalogs:
+                _catalogs[key] = _open(name, options, check_engine)
+    return _catalogs[key]
 
 
 def _open(name: str, options: Mapping[str, str], check_engine: Check) -> Catalog:

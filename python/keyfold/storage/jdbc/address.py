@@ -51,18 +51,21 @@ def address_of(options: Mapping[str, str]) -> Address:
             f"supported, expected {' or '.join(f'jdbc:{kind}' for kind in _READERS)}"
         )
     place, _, query = rest.partition("?")
+    shown = _without_properties(uri)
     named = {n.removeprefix(PROPERTY): v for n, v in options.items() if n.startswith(PROPERTY)}
     properties = named | dict(parse_qsl(query, keep_blank_values=True))
-    return _READERS[start](f"jdbc:{start}:{_without_login(place)}", place, properties)
+    return _READERS[start](shown, place, properties)
 
 
 def _without_properties(uri: str) -> str:
-    return _without_login(uri.partition("?")[0])
-
-
-def _without_login(place: str) -> str:
-    """The text without what stands before an `@`: no place of a login, but of mistakes."""
-    return place if "@" not in place else f"***@{place.rpartition('@')[2]}"
+    """The text without properties, and without what stands before an `@`: no place of a login, but
+    of mistakes. A password may have a `?`, so an `@` after one hides all of the place.
+    """
+    kept, _, query = uri.partition("?")
+    kind = ":".join(uri.split(":")[:2]) if uri.startswith("jdbc:") else ""
+    if "@" in query:
+        return f"{kind}:***"
+    return kept if "@" not in kept else f"{kind}:***@{kept.rpartition('@')[2]}"
 
 
 def _sqlite(shown: str, place: str, properties: Mapping[str, str]) -> Address:
@@ -77,13 +80,14 @@ def _sqlite(shown: str, place: str, properties: Mapping[str, str]) -> Address:
 
 
 def _postgresql(shown: str, place: str, properties: Mapping[str, str]) -> Address:
-    if "@" in place:
-        raise NotSupportedError(
-            f"the catalog's uri {shown}: a login before the host is not supported: set jdbc.user "
-            "and jdbc.password"
-        )
     hosts, _, database = place[2:].partition("/") if place.startswith("//") else ("", "", place)
     servers = [_host_and_port(one) for one in hosts.split(",")]
+    is_plain = all(name.isalnum() for name in properties)  # else a password had a `?`
+    if "@" in place or not is_plain or not all(port.isdigit() for _, port in servers):
+        raise NotSupportedError(
+            f"the catalog's uri {shown}: expected jdbc:postgresql://host:port/database; a login "
+            "before the host is not supported: set jdbc.user and jdbc.password"
+        )
     given = {
         "host": ",".join(host for host, _ in servers),
         "port": ",".join(port for _, port in servers),
@@ -99,7 +103,7 @@ def _postgresql(shown: str, place: str, properties: Mapping[str, str]) -> Addres
 
 def _host_and_port(text: str) -> tuple[str, str]:
     host, colon, port = text.rpartition(":")
-    if not colon or not port.isdigit():
+    if not colon or text.endswith("]"):
         host, port = text, "5432"
     return host.strip("[]") or "localhost", port
 

@@ -1,34 +1,27 @@
-"""A client of Paimon's REST protocol, which publishes snapshots too.
+"""A client of Paimon's REST protocol, which publishes snapshots too."""
 
-Importing `requests` takes 0.1 s, so only the first REST catalog imports it.
-"""
-
-import importlib
+import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 from urllib.parse import quote_plus, urlsplit
 
-from keyfold.errors import ConflictError, NotSupportedError, TableError
+from keyfold.errors import ConflictError, KeyfoldError, NotSupportedError, TableError
 from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.storage.rest.http import NO_ANSWER, Http, Pauses, Said
 from keyfold.stores.files import UnsettledError
 from keyfold.stores.opened import ANSWER_SECONDS
 from keyfold.wire.layout import sql_name
-from keyfold.wire.version import package_version
 
 TYPE = "rest"
 _HEADER = "header."
 _ANSWER_SECONDS = 180.0  # once a server has answered: it may be compacting its own database
-_RETRIED = {
-    "total": 5,
-    "connect": 0,  # the host is wrong, or down: waiting would only delay the error
-    "read": 0,  # the request may have been served
-    "status_forcelist": (429, 503),
-    "allowed_methods": ("GET", "DELETE"),
-    "backoff_factor": 1.0,
-    "raise_on_status": False,
-}
 _MISSING, _THERE, _LACKING, _REFUSED, _DENIED = 404, 409, (405, 501), (400,), (401, 403)
+_REDIRECTED = range(300, 400)
+_BUSY, _UNAVAILABLE = 429, 503  # of which a busy server has served nothing for certain
+_BUSY_SECONDS, _BUSY_TRIES = 60.0, 8
+_LOST_SECONDS, _LOST_TRIES = 60.0, 5
+_MOST_NAMES = 1_000_000
 
 Json = dict[str, Any]
 Value = TypeVar("Value")
@@ -66,7 +59,8 @@ class RestClient:
         self._uri = uri if uri.startswith(("http://", "https://")) else f"http://{uri}"
         self._secrets = [urlsplit(self._uri).password, *secrets_of(options)]
         self._base, self._seconds = "/v1", ANSWER_SECONDS
-        self._session = _session(options)
+        self._http, self._token = Http(), options.get("token")
+        self._headers = _headers(options)
         answer = self.ask("GET", "config", query={"warehouse": _quoted(options["warehouse"])})
         if not all(isinstance(answer.get(n) or {}, dict) for n in ("defaults", "overrides")):
             raise self.odd("its settings", "defaults and overrides as objects", answer)
@@ -77,20 +71,40 @@ class RestClient:
                 "it can't be opened here; give the catalog credentials of the store "
                 "(s3.access-key …) and a server without data tokens"
             )
-        self._session.headers.update(_headers(merged))
-        self._base = "/".join(filter(None, ["/v1", _quoted(merged.get("prefix") or "")]))
+        prefix = merged.get("prefix") or ""
+        if not isinstance(prefix, str):
+            raise self.odd("its settings", "prefix as text", prefix)
+        self._headers |= _headers(merged)
+        self._base = "/".join(filter(None, ["/v1", _quoted(prefix)]))
         self._seconds = _ANSWER_SECONDS
 
     def commit(self, namespace: str, name: str, uuid: str, snapshot: Snapshot) -> bool:
-        """Publish a snapshot of the table of that uuid; False if another commit was first."""
+        """Publish a snapshot of the table of that uuid; False if its number is taken: by another
+        commit or, after a lost answer, by this one.
+
+        It is asked again if an answer is lost, as no second snapshot can get the number.
+        """
         body = {"tableId": uuid, "snapshot": snapshot.to_json(), "statistics": []}
-        answer = self.ask("POST", "databases", namespace, "tables", name, "commit", body=body)
-        return self.field(answer, "success", bool, "a commit")
+        pauses, lost = Pauses(_LOST_SECONDS, _LOST_TRIES), None
+        while True:
+            try:
+                path = "databases", namespace, "tables", name, "commit"
+                answer = self.ask("POST", *path, body=body)
+                return self.field(answer, "success", bool, "a commit")
+            except UnsettledError as error:
+                lost = error
+                if not pauses.passed():
+                    raise
+            except (MissingError, ThereError, KeyfoldError) as error:
+                if lost is None:
+                    raise
+                raise UnsettledError(f"{lost}; asked again: {error}") from None
 
     def pages(self, listed: str, *path: str) -> list[str]:
         """The names that all pages of a list have."""
         found: list[str] = []
         query: dict[str, str] = {}
+        seen: set[str] = set()
         while True:
             page = self.ask("GET", *path, query=query)
             names = page.get(listed) or []
@@ -100,6 +114,10 @@ class RestClient:
             following = page.get("nextPageToken")
             if not names or not following:
                 return found
+            if not isinstance(following, str) or following in seen or len(found) > _MOST_NAMES:
+                expected = f"nextPageToken as a new text, and up to {_MOST_NAMES:,} names"
+                raise self.odd(f"a list of {listed}", expected, following)
+            seen.add(following)
             query = {"pageToken": following}
 
     def field(self, answer: Json, name: str, kind: type[Value], asked: str) -> Value:
@@ -125,58 +143,65 @@ class RestClient:
     def ask(
         self, method: str, *path: str, query: Json | None = None, body: Json | None = None
     ) -> Json:
-        """The answer to one request at a path below the server's base."""
+        """The answer to one request at a path below the server's base. It is asked again where the
+        server has not served it, or where serving it twice changes nothing.
+        """
         url = "/".join([self._uri + self._base, *map(_quoted, path)])
-        timeout = (ANSWER_SECONDS, self._seconds)
-        try:
-            answer = self._session.request(method, url, query, json=body, timeout=timeout)
-            if answer.ok:
-                return dict(answer.json()) if answer.content.strip() else {}
-            code, text = _failure(answer)
-        except Exception as error:  # the connection's, or bytes that are not an answer
-            code, text = 0, f"{type(error).__name__}: {error}"
+        if query:
+            url += "?" + "&".join(f"{name}={quote_plus(text)}" for name, text in query.items())
+        is_harmless, pauses = method in ("GET", "DELETE"), Pauses(_BUSY_SECONDS, _BUSY_TRIES)
+        while True:
+            said = self._exchanged(method, url, body)
+            is_busy = said.status == _BUSY or (said.status == _UNAVAILABLE and is_harmless)
+            if (is_busy or (said.is_cut and is_harmless)) and pauses.passed(said.retry_after):
+                continue
+            return self._answer(said, "/".join(path))
+
+    def _exchanged(self, method: str, url: str, body: Json | None) -> Said:
+        headers = dict(self._headers)
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        headers["Authorization"] = f"Bearer {self._token}"
+        text = None if body is None else json.dumps(body)
+        return self._http.request(method, url, headers, text, self._seconds)
+
+    def _answer(self, said: Said, asked: str) -> Json:
+        """The object that an answer is. Raises the error that it is instead, if it is one."""
+        if 200 <= said.status < 300:
+            found = said.json if said.text.strip() else {}
+            if not isinstance(found, dict):
+                raise self.odd(asked, "an object in JSON", said.text)
+            return found
+        code, text = _failure(said)
+        words = f"REST catalog {shown(self._uri)} answered {self.hidden(text)}"
         if code in (_MISSING, _THERE):
-            raise MissingError if code == _MISSING else ThereError
-        said = f"REST catalog {shown(self._uri)} answered {self.hidden(text)}"
+            raise (MissingError if code == _MISSING else ThereError)(self.hidden(text))
         if code in _LACKING:
-            raise NotSupportedError(f"{said}: it has no such request")
+            raise NotSupportedError(f"{words}: it has no such request")
+        if code in _REDIRECTED:
+            raise TableError(
+                f"{words}, a redirect, which is not followed, as the login would go there: is that "
+                "the catalog's uri?"
+            )
         if code in (*_REFUSED, *_DENIED):
             kind = DeniedError if code in _DENIED else TableError
-            raise kind(f"{said}; look at uri, warehouse and token of the catalog")
-        raise UnsettledError(said)
-
-
-def _session(options: Mapping[str, str]) -> Any:
-    """A session that keeps connections open, and asks again if that is safe."""
-    requests = importlib.import_module("requests")
-    made = requests.Session()
-    retries = importlib.import_module("urllib3.util").Retry(**_RETRIED)
-    for scheme in ("http://", "https://"):
-        made.mount(scheme, requests.adapters.HTTPAdapter(max_retries=retries))
-    made.headers.update(
-        {"Accept": "application/json", "User-Agent": f"keyfold/{package_version()}"}
-    )
-    made.headers.update(_headers(options))
-
-    def signed(request: Any) -> Any:  # as `auth`, which no entry of ~/.netrc replaces
-        request.headers["Authorization"] = f"Bearer {options.get('token')}"
-        return request
-
-    made.auth = signed
-    return made
+            raise kind(f"{words}; look at uri, warehouse and token of the catalog")
+        raise UnsettledError(words)
 
 
 def _headers(options: Mapping[str, Any]) -> dict[str, str]:
     return {k.removeprefix(_HEADER): str(v) for k, v in options.items() if k.startswith(_HEADER)}
 
 
-def _failure(answer: Any) -> tuple[int, str]:
+def _failure(said: Said) -> tuple[int, str]:
     """The status and the server's message. If the message has a code, that is the status."""
-    try:
-        said = answer.json()
-        code, text = int(said.get("code") or answer.status_code), str(said.get("message") or said)
-    except (ValueError, AttributeError, TypeError):
-        code, text = answer.status_code, answer.text
+    if said.status == NO_ANSWER:
+        return said.status, said.text
+    found, code, text = said.json, said.status, said.text
+    if isinstance(found, dict):
+        text = str(found.get("message") or found)
+        own = found.get("code")
+        code = own if isinstance(own, int) and own >= _REFUSED[0] else code
     return code, f"{code}: {text}"
 
 

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -19,67 +15,13 @@ from keyfold.errors import (
     TableExistsError,
 )
 from keyfold.questions.views import load_relation
-from keyfold.storage import rest_client
 from keyfold.storage.catalogs.rest import RestCatalog
 from keyfold.storage.metadata.snapshots import Snapshot
-from keyfold.storage.rest_client import MissingError, RestClient, ThereError
+from keyfold.storage.rest import client as rest_client
+from keyfold.storage.rest.client import MissingError, ThereError
 from keyfold.stores.files import UnsettledError
-from tests.option_names import setting_names
 from tests.storage import tables
-
-SECRET = "a-token-that-nobody-may-read"
-
-
-@dataclass
-class Server:
-    """What it answers, by method and path, and what it was asked: path, headers, body."""
-
-    answers: dict[str, Any] = field(default_factory=dict)
-    asked: list[tuple[str, dict[str, str], str]] = field(default_factory=list)
-    options: dict[str, str] = field(default_factory=dict)
-
-    def client(self, **more: str) -> RestClient:
-        return RestClient(self.options | setting_names(more))
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    found = Server()
-
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-            found.asked.append((f"{self.command} {self.path}", dict(self.headers), body))
-            answer = found.answers.get(f"{self.command} {self.path}", (404, {"message": "nothing"}))
-            status, said = answer.pop(0) if isinstance(answer, list) else answer
-            text = said if isinstance(said, str) else json.dumps(said)
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(text.encode())))
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        do_GET = do_POST = do_DELETE = _answer
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
-        found.options = {
-            "uri": f"http://127.0.0.1:{http.server_port}/",
-            "warehouse": "my shop",
-            "token.provider": "bear",
-            "token": SECRET,
-        }
-        found.answers["GET /v1/config?warehouse=my%2Bshop"] = (
-            200,
-            {
-                "defaults": {"prefix": "p/q", "header.Theirs": "1"},
-                "overrides": {"header.Ours": "overridden"},
-            },
-        )
-        yield found
-        http.shutdown()
+from tests.storage.rest.answering import CONFIG, SECRET, Server
 
 
 def test_settings_of_the_server_and_of_the_catalog_count(server: Server) -> None:
@@ -102,15 +44,18 @@ def test_all_pages_are_asked_for(server: Server) -> None:
 @pytest.mark.parametrize(
     ("status", "said", "error", "text"),
     [
-        (404, {"message": "no"}, MissingError, "^$"),
-        (409, {"message": "yes"}, ThereError, "^$"),
-        (500, {"code": 404, "message": "no"}, MissingError, "^$"),
+        (404, {"message": "no"}, MissingError, "404: no"),
+        (409, {"message": "yes"}, ThereError, "409: yes"),
+        (500, {"code": 404, "message": "no"}, MissingError, "404: no"),
         (401, {"message": f"{SECRET} is wrong"}, TableError, r"401: \*\*\* is wrong; look at uri"),
         (400, "what?", TableError, "400: what"),
         (500, {"message": SECRET}, UnsettledError, r"500: \*\*\*$"),
         (502, "<html>", UnsettledError, "502: <html>"),
-        (200, "{", UnsettledError, "JSONDecodeError"),
-        (200, "[1]", UnsettledError, "TypeError"),
+        (500, {"code": "what?", "message": "no"}, UnsettledError, "500: no"),
+        (200, "{", UnsettledError, "answered databases/d with '{'; expected an object in JSON"),
+        (200, "[1]", UnsettledError, "expected an object in JSON"),
+        (200, "[" * 100_000, UnsettledError, "expected an object in JSON"),
+        (200, "x" * (1 << 27), UnsettledError, "its answer has more than 64 MiB"),
     ],
 )
 def test_errors(server: Server, status: int, said: Any, error: type[Exception], text: str) -> None:
@@ -118,19 +63,6 @@ def test_errors(server: Server, status: int, said: Any, error: type[Exception], 
     with pytest.raises(error, match=text) as raised:
         server.client().ask("GET", "databases", "d")
     assert SECRET not in str(raised.value)
-
-
-@pytest.mark.parametrize("status", [429, 503])
-def test_a_server_that_is_busy_is_asked_again_where_that_is_safe(
-    server: Server, status: int
-) -> None:
-    busy, done = (status, {"message": "later"}), (200, {})
-    server.answers["DELETE /v1/p%2Fq/databases/d"] = [busy, done]
-    server.answers["POST /v1/p%2Fq/databases"] = [busy, done]
-    client = server.client()
-    client.ask("DELETE", "databases", "d")
-    with pytest.raises(UnsettledError, match="later"):
-        client.ask("POST", "databases", body={"name": "d", "options": {}})
 
 
 def test_a_commit_names_table_and_snapshot(server: Server) -> None:
@@ -152,10 +84,7 @@ def test_what_is_not_supported_is_refused(server: Server) -> None:
     with pytest.raises(TableError, match="needs the settings uri and warehouse"):
         server.client(warehouse="")
     assert not server.asked
-    server.answers["GET /v1/config?warehouse=my%2Bshop"] = (
-        200,
-        {"overrides": {"data-token.enabled": "true"}},
-    )
+    server.answers[CONFIG] = 200, {"overrides": {"data-token.enabled": "true"}}
     with pytest.raises(NotSupportedError, match="hands out data tokens"):
         server.client()
 
@@ -188,7 +117,7 @@ def test_a_commit_without_an_answer(server: Server, answer: Any) -> None:
 
 @pytest.mark.parametrize("settings", [{"defaults": 7}, {"overrides": ["a"]}])
 def test_settings_that_are_none(server: Server, settings: Any) -> None:
-    server.answers["GET /v1/config?warehouse=my%2Bshop"] = (200, settings)
+    server.answers[CONFIG] = (200, settings)
     with pytest.raises(UnsettledError, match="defaults and overrides as objects"):
         server.client()
 

@@ -1,0 +1,1 @@
+"""The client of servers of Paimon's REST protocol: requests, answers, logins."""
