@@ -54,6 +54,8 @@ def test_first_and_last(spark: SparkSession, events: DataFrame) -> None:
         "SELECT {}(s, ';') WITHIN GROUP (ORDER BY t) FROM events WHERE k < 0",
         "SELECT k, {}(s, ';') WITHIN GROUP (ORDER BY t) FILTER (WHERE t > 900) "
         "FROM events GROUP BY k",
+        "SELECT k % 3, {}(s, ';') WITHIN GROUP (ORDER BY struct(NULLIF(s, 'a'), t % 2) DESC, t), "
+        "max_by(k, t) FROM events GROUP BY 1",
         "SELECT k % 3, {}(DISTINCT s, ';') WITHIN GROUP (ORDER BY s) FROM events GROUP BY k % 3",
     ],
 )

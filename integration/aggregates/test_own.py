@@ -86,6 +86,10 @@ def test_overflow_names_the_group(spark: SparkSession) -> None:
             "keyfold.listagg(DISTINCT s) WITHIN GROUP (ORDER BY length(s))",
             "DISTINCT.*expected ORDER BY t.s",
         ),
+        (
+            "keyfold.listagg(s) WITHIN GROUP (ORDER BY INTERVAL '1' DAY)",
+            "keyfold.listagg WITHIN GROUP .*type INTERVAL DAY is not supported there",
+        ),
         ("keyfold.max(s) IGNORE NULLS", "IGNORE NULLS"),
     ],
 )

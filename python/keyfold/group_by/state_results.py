@@ -7,7 +7,6 @@ states that have none.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,7 @@ from keyfold.aggregates.declaration import COMPARABLE, Inputs
 from keyfold.aggregates.min_max import MIN
 from keyfold.aggregates.quantile_union import opened
 from keyfold.group_by.keys import keys_of
+from keyfold.group_by.spark_order import comparable, one_zero
 from keyfold.kernels.buffers import Rows, ones
 from keyfold.kernels.unsafe_rows.encode import encode
 from keyfold.kernels.unsafe_rows.layout import width
@@ -52,7 +52,7 @@ def percentile(lists: pa.Array, constants: Constants) -> pa.Array:
 
 def mode(lists: pa.Array, constants: Constants) -> pa.Array:
     """The value that is there most often, of equals the least."""
-    items, owners = _one_zero(lists.flatten()), np.repeat(np.arange(len(lists)), _sizes(lists))
+    items, owners = one_zero(lists.flatten()), np.repeat(np.arange(len(lists)), _sizes(lists))
     keys = keys_of([items.type])
     numbers = keys.number(items if width(items.type) is not None else encode([items]))
     pairs, first, counts = np.unique(owners << 32 | numbers, return_index=True, return_counts=True)
@@ -96,39 +96,16 @@ def _bounds(lists: pa.Array) -> Rows:
     return np.concatenate(([0], np.cumsum(_sizes(lists))))
 
 
-def _one_zero(items: pa.Array) -> pa.Array:
-    """The values, with one zero and one NaN among floating numbers, as Spark compares them."""
-    if not pa.types.is_floating(items.type):
-        return items
-    nan = pa.scalar(math.nan, items.type)
-    return pc.if_else(pc.is_nan(items), nan, pc.add(items, pa.scalar(0.0, items.type)))
-
-
 def _least(candidates: pa.Array, starts: Rows) -> Rows:
     """The row of the least of each group, -1 of a group without rows."""
     count = len(candidates)
     if COMPARABLE.test(candidates.type):
         every = ones(count).view(np.int8)
         return MIN.pick(Inputs(candidates, every, np.arange(count, dtype=np.int64), starts))
-    ranks = [_rank(value) for value in candidates.to_pylist()]
+    ranks = [comparable(value) for value in candidates.to_pylist()]
     parts = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
     found = [min(range(a, b), key=ranks.__getitem__) if a < b else -1 for a, b in parts]
     return np.array(found, dtype=np.int64)
-
-
-def _rank(value: Any) -> Any:
-    """A stand-in for a nested value that Python compares in Spark's order: NULL before all."""
-    if value is None:
-        return (0,)
-    if isinstance(value, dict):
-        return (1, tuple(map(_rank, value.values())))
-    if isinstance(value, list):
-        return (1, tuple(map(_rank, value)))
-    if isinstance(value, str):
-        return (1, value.encode())
-    if isinstance(value, float):
-        return (1, math.isnan(value), 0.0 if math.isnan(value) else value)
-    return (1, value)
 
 
 def _quantile(state: bytes, rank: float) -> float:

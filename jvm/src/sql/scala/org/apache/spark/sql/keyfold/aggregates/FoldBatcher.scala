@@ -23,8 +23,8 @@ final class FoldBatcher(functions: Seq[FoldFunction]) {
   def worker: Worker = opened.getOrElse(open()).worker
 
   private def open(): TaskWorker = {
-    val folds = functions.map(function => Json.parse(function.fold))
-    opened = Some(new TaskWorker(Json.obj("question" -> "aggregate", "folds" -> folds), () => columns.foreach(_.close())))
+    val question = Json.obj("question" -> "aggregate", "folds" -> functions.map(_.described))
+    opened = Some(new TaskWorker(question, () => columns.foreach(_.close())))
     opened.get
   }
 

@@ -16,7 +16,6 @@ object FoldsInPivots extends Rule[LogicalPlan] {
             !pivot.aggregates.forall(one => PivotFirst.supportsDataType(one.dataType)) =>
         pivot.aggregates.foreach(_.foreach {
           case fold: FoldFunction => check(fold)
-          case fold: OrderedFold => check(fold.call)
           case _ =>
         })
       case _ =>

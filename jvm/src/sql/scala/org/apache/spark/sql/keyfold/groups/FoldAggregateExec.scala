@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 import org.apache.spark.sql.execution.aggregate.{BaseAggregateExec, ObjectHashAggregateExec, SortAggregateExec}
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.window.WindowExecBase
-import org.apache.spark.sql.keyfold.aggregates.{FoldFunction, OrderedFold}
+import org.apache.spark.sql.keyfold.aggregates.FoldFunction
 
 /** Both sides: stands in for Spark's ObjectHashAggregateExec, with the same arguments, where a function is ours and for
   * some reason not all go to Python: no sort at 128 groups, and results of many groups at once. Spark's own functions
@@ -75,11 +75,7 @@ object FoldOperators extends ColumnarRule {
 
   private def single(node: SparkPlan): SparkPlan = MadeToUnite(node).transformExpressions {
     case fold: FoldFunction => fold.copy(isSingle = true)
-    case fold: OrderedFold => fold.copy(call = fold.call.copy(isSingle = true))
   }
 
-  private def isOurs(call: AggregateExpression): Boolean = call.aggregateFunction match {
-    case _: FoldFunction | _: OrderedFold => true
-    case _ => false
-  }
+  private def isOurs(call: AggregateExpression): Boolean = call.aggregateFunction.isInstanceOf[FoldFunction]
 }

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.execution.{ProjectExec, SparkPlan}
 import org.apache.spark.sql.execution.aggregate.ObjectHashAggregateExec
 import org.apache.spark.sql.keyfold.SqlTypes
-import org.apache.spark.sql.keyfold.aggregates.{FoldFunction, OrderedFold}
+import org.apache.spark.sql.keyfold.aggregates.FoldFunction
 import org.apache.spark.sql.types._
 
 /** Driver side: a call as Python folds it: a part for each of its buffers, and its result of those. */
@@ -31,7 +31,6 @@ object FoldGroups {
     val modes = calls.map(_.mode).distinct
     val folded = calls.map(_.aggregateFunction).map {
       case fold: FoldFunction => ours(fold).toRight(s"values of ${fold.prettyName} are ${shown(fold.argument)}")
-      case ordered: OrderedFold => Left(s"${ordered.prettyName} is WITHIN GROUP")
       case other => SparksOwn.folded(other).toRight(
           s"Python has no ${other.prettyName}(${other.children.map(shown).mkString(", ")}) like Spark's")
     }
@@ -44,12 +43,13 @@ object FoldGroups {
   private def shown(expression: Expression): String = expression.dataType.sql
 
   private def ours(fold: FoldFunction): Option[FoldedCall] = {
-    val json = Json.parse(fold.fold)
+    val json = fold.described
     Option.when(isKnown(fold.argument.dataType))(
       FoldedCall(Seq(FoldedPart(json, fold.argument, json, fold.value, hasStates = true, identity)), _.head))
   }
 
-  private def isKnown(kind: DataType): Boolean = kind match {
+  /** Whether Python has values of this type. */
+  def isKnown(kind: DataType): Boolean = kind match {
     case ArrayType(element, _) => isKnown(element)
     case map: MapType => isKnown(map.keyType) && isKnown(map.valueType)
     case StructType(fields) => fields.forall(field => isKnown(field.dataType))

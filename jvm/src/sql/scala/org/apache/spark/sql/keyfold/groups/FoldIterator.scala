@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.execution.aggregate.AggregationIterator
-import org.apache.spark.sql.keyfold.aggregates.{FoldBatcher, FoldFunction, KeptBytes, OrderedFold}
+import org.apache.spark.sql.keyfold.aggregates.{FoldBatcher, FoldFunction}
 
 /** Executor side: the groups of one task. When memory is due, a partial operator emits all groups and begins anew;
   * any other puts their payloads into Spark's external sorter, and merges equal keys at the end.
@@ -15,11 +15,9 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
       node.aggregateAttributes, node.initialInputBufferOffset, node.resultExpressions,
       (expressions, inputs) => MutableProjection.create(expressions, inputs)) {
   private val folds = aggregateFunctions.collect { case fold: FoldFunction => fold }.toSeq
-  private val ordered = aggregateFunctions.collect { case fold: OrderedFold => fold }.toSeq
-  private val batcher = new FoldBatcher(folds ++ ordered.map(_.call))
+  private val batcher = new FoldBatcher(folds)
   folds.zip(batcher.columns).foreach { case (fold, column) => fold.attach(column) }
-  private val kept = new KeptBytes
-  attach(ordered)
+  private var heldBytes = 0L // of keys
 
   private val form =
     if (node.aggregateExpressions.exists(call => call.mode == Final || call.mode == Complete)) "value" else "state"
@@ -81,10 +79,7 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
     !input.hasNext
   }
 
-  private def isHeavy: Boolean = kept.count > FoldIterator.HeldBytes
-
-  private def attach(ordered: Seq[OrderedFold]): Unit =
-    ordered.zip(batcher.columns.drop(folds.size)).foreach { case (fold, column) => fold.attach(column, kept) }
+  private def isHeavy: Boolean = heldBytes > FoldIterator.HeldBytes
 
   private def group(key: UnsafeRow): Int = {
     val known = groups.find(key)
@@ -92,7 +87,7 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
   }
 
   private def begin(key: UnsafeRow): Int = {
-    kept.count += key.getSizeInBytes
+    heldBytes += key.getSizeInBytes
     groups.grow(key.copy())
     groups.size - 1
   }
@@ -110,20 +105,12 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
   /** Something of each group; then all are forgotten. */
   private def drained[T](form: String)(of: Int => T): Iterator[T] = {
     batcher.columns.foreach(_.foldAll(form))
-    val all = groups.keys.indices
-    val found = if (form == "state") all.iterator else all.grouped(FoldIterator.Prepared).flatMap(prepared)
-    found.map(number => named(of(number))) ++ later(forget())
-  }
-
-  /** Some groups, whose ordered rows are sent in the order of their numbers: so the worker has the same numbers. */
-  private def prepared(some: Seq[Int]): Seq[Int] = named {
-    some.foreach(number => ordered.foreach(_.prepare(groups(number))))
-    some
+    groups.keys.indices.iterator.map(number => named(of(number))) ++ later(forget())
   }
 
   private def forget(): Unit = {
     groups.clear()
-    kept.count = 0
+    heldBytes = 0
     batcher.clear()
   }
 
@@ -158,7 +145,6 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
       case call => call
     }
     val functions = initializeAggregateFunctions(calls, 0).toSeq
-    attach(functions.collect { case fold: OrderedFold => fold })
     (calls.zip(functions), functions.flatMap(_.inputAggBufferAttributes))
   }
 
@@ -180,6 +166,5 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
 
 object FoldIterator {
   private val Window = 1 << 16
-  private val Prepared = 1 << 12
   private val HeldBytes = 64L << 20
 }
