@@ -26,7 +26,7 @@ from typing import Any
 from integration import TOP
 from integration.bench import page
 from integration.bench.cells import short, table
-from keyfold.bridge.frames import pieces
+from keyfold.bridge import frames
 from keyfold.compact import jobs
 from keyfold.lookup.plan import plan_lookup
 from keyfold.questions.scan import plan_scan
@@ -119,7 +119,7 @@ def measured(folder: Path, files: int) -> dict[str, Any]:
     def sent() -> int:
         question = {"table": load().handle, "catalog": {"options": {}}}
         asked = {"columns": ["k", "a"], "filters": [], "options": {}}
-        return sum(map(len, pieces({"ok": plan_scan(question | asked)})))
+        return sum(len(body) for _, body in frames.pieces({"ok": plan_scan(question | asked)}))
 
     def inserted() -> None:
         found = load()

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from integration.faults import harness
 from integration.planning.plans import assert_ours, plan_of, scans
+from keyfold.bridge.frames import PART_BYTES
 
 TABLE = "keyfold.it.planned"
 
@@ -98,3 +99,17 @@ def test_one_planning_question_a_query(tmp_path: Path) -> None:
     assert answer["join"].count("plan_scan") == 2, answer
     assert answer["insert"].count("plan_write") == 1, answer
     assert answer["insert"].count("commit_write") == 1, answer
+
+
+def test_a_plan_of_several_frames(spark: SparkSession) -> None:
+    """A split names its partition four times, so that these are longer than a frame."""
+    name, letters = "keyfold.it.several_frames", 230
+    files = PART_BYTES // (4 * letters) + 20
+    spark.sql(
+        f"CREATE TABLE {name} (p STRING, id BIGINT, PRIMARY KEY (p, id) NOT ENFORCED) "
+        "PARTITIONED BY (p)"
+    )
+    long = f"rpad(CAST(id AS STRING), {letters}, '_')"
+    spark.sql(f"INSERT INTO {name} SELECT {long}, id FROM range(0, {files}, 1, 1)")
+    frame = assert_ours(spark.table(name))
+    assert sorted(row.id for row in frame.select("id").collect()) == list(range(files))

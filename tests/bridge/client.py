@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.bridge import frames
-from keyfold.bridge.channel import Channel
+from keyfold.bridge.channel import Channel, receive_exactly
 from keyfold.wire.version import PROTOCOL, package_version
 
 TOKEN = "0123456789abcdef"
@@ -62,6 +62,7 @@ class Worker(Channel):
 
     def __init__(self, connection: socket.socket) -> None:
         super().__init__(connection)
+        self.arrays = 0
         self.hello = self.receive()
 
     @property
@@ -73,6 +74,22 @@ class Worker(Channel):
     def log(self) -> Path:
         """Where its stderr goes."""
         return Path(self.hello["ok"]["stderr"])
+
+    def receive(self) -> dict[str, Any] | None:
+        """The next frame that is no array, as the JVM reads it: the items of those before it are
+        its tasks, each a text of JSON.
+        """
+        tasks: list[Any] = []
+        while (prefix := self._receive_prefix()) is not None:
+            body = receive_exactly(self.connection, frames.body_size(prefix)).to_pybytes()
+            if not body.startswith(b"["):
+                frame = frames.decode(body)
+                if tasks and "ok" in frame:
+                    frame["ok"][frames.TASKS] = tasks
+                return frame
+            tasks += map(json.loads, json.loads(body))
+            self.arrays += 1
+        return None
 
     def ask(self, question: str, **arguments: Any) -> dict[str, Any]:
         """Ask a question and return its first answer frame."""

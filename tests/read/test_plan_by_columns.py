@@ -109,6 +109,7 @@ def test_tasks_are_those_of_all_files(tmp_path: Path, seed: int, is_keyed: bool)
                 scan, found, report = plan(table, request)
                 wanted = list(expected(table, request, files))
                 assert sent(found) == sent(wanted)
+                assert found.count_splits() == sum(map(len, wanted))
                 assert [json.loads(text) for text in found.texts()] == sent(wanted)
                 assert sent(found[place] for place in range(len(found))) == sent(wanted)
                 read = [file for task in wanted for split in task for file in split.files]

@@ -71,7 +71,8 @@ class Channel:
         return frames.decode(body)
 
     def send(self, frame: frames.Frame) -> None:
-        send_pieces(self.connection, frames.pieces(frame))
+        for pieces in frames.pieces(frame):
+            send_pieces(self.connection, list(pieces))
 
     def check_peer(self) -> None:
         """Raises Disconnected if the peer closed the connection; what it sent can still be read."""

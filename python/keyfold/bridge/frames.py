@@ -2,16 +2,17 @@
 
 An answer is {"ok": …} or {"error": {"kind", "message", "cause", "traceback"}}; our message comes
 first, the cause second, the Python traceback last. An error that says what to do has a traceback
-only if TRACEBACK is in the environment. Rows never travel in frames.
+only if TRACEBACK is in the environment. Frames that are arrays come before their answer: their
+items are the tasks of it. Rows never travel in frames.
 """
 
 import json
 import os
-import secrets
 import struct
 import traceback
-from collections.abc import Iterable, Mapping
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from json.encoder import encode_basestring as quoted
 from typing import Any
 
 from keyfold.errors import EnvironmentMismatchError, KeyfoldError, NotSupportedError
@@ -20,8 +21,8 @@ from keyfold.stores import refusals
 PREFIX = struct.Struct(">I")
 FRAME_LIMIT = 512 << 20
 TRACEBACK = "KEYFOLD_TRACEBACK"
-_ITEMS_OF_PART = 1_000
-_HELD = secrets.token_hex()  # stands for items that are written already
+PART_BYTES = 256 << 10
+TASKS = "tasks"
 
 Frame = Mapping[str, Any]
 
@@ -30,47 +31,59 @@ class MalformedFrameError(EnvironmentMismatchError):
     """The bytes that arrived are not a frame of this protocol."""
 
 
-class WrittenItems:
-    """A JSON array in a frame, whose items are JSON already. They are kept as bytes, so that a long
-    array takes no more memory than is sent.
+class TaskTexts:
+    """The field TASKS of an answer, a list of texts as long as may be. It travels before the
+    answer, in arrays of PART_BYTES each, and no text is made before those that are sent.
     """
 
-    def __init__(self, items: Iterable[str]) -> None:
-        left, parts = iter(items), list[bytes]()
-        while several := list(islice(left, _ITEMS_OF_PART)):
-            parts += [b"," if parts else b"[", _encoded(",".join(several))]
-        self.parts = [*parts, b"]"] if parts else [b"[]"]
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = texts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def arrays(self) -> Iterator[bytes]:
+        """The texts as JSON arrays of PART_BYTES or little more."""
+        held, size = list[bytes](), 0
+        for text in self:
+            held.append(_encoded(quoted(text)))
+            size += len(held[-1])
+            if size >= PART_BYTES:
+                yield b"[%s]" % b",".join(held)
+                held, size = [], 0
+        if held:
+            yield b"[%s]" % b",".join(held)
 
 
 def encode(frame: Frame) -> bytes:
-    """The frame's bytes, prefix included."""
-    return b"".join(pieces(frame))
+    """The bytes of a frame, prefix included, and of the arrays that travel before it."""
+    return b"".join(chain.from_iterable(pieces(frame)))
 
 
-def pieces(frame: Frame) -> list[bytes]:
-    """The frame's bytes in parts, prefix included. Half a surrogate pair, which a name that is not
-    UTF-8 has, is sent as its JSON escape. Raises NotSupportedError if it is above FRAME_LIMIT.
+def pieces(frame: Frame) -> Iterator[tuple[bytes, bytes]]:
+    """The prefix and the body of a frame, after those of each array that travels before it. Half a
+    surrogate pair, which a name that is not UTF-8 has, is sent as its JSON escape. Raises
+    NotSupportedError if one is above FRAME_LIMIT.
     """
-    written: list[WrittenItems] = []
+    answer = frame.get("ok")
+    if isinstance(answer, Mapping) and isinstance(answer.get(TASKS), TaskTexts):
+        yield from map(_sized, answer[TASKS].arrays())
+        frame = {**frame, "ok": {**answer, TASKS: []}}
+    yield _sized(_encoded(text_of(frame)))
 
-    def held(value: Any) -> str:
-        if not isinstance(value, WrittenItems):
-            raise TypeError(f"a frame holds JSON and {WrittenItems.__name__}, found {value!r}")
-        written.append(value)
-        return _HELD
 
-    text = json.dumps(frame, separators=(",", ":"), ensure_ascii=False, default=held)
-    between = text.split(f'"{_HELD}"') if written else [text]
-    parts = [_encoded(between[0])]
-    for items, after in zip(written, between[1:], strict=True):
-        parts += [*items.parts, _encoded(after)]
-    size = sum(map(len, parts))
-    if size > FRAME_LIMIT:
+def _sized(body: bytes) -> tuple[bytes, bytes]:
+    if len(body) > FRAME_LIMIT:
         raise NotSupportedError(
-            f"expected an answer of at most {FRAME_LIMIT} bytes, found {size}: it lists too many "
-            "files at once; name partitions in the condition of the statement"
+            f"expected an answer of at most {FRAME_LIMIT} bytes, found {len(body)}: it lists too "
+            "many files at once; name partitions in the condition of the statement"
         )
-    return [PREFIX.pack(size), *parts]
+    return PREFIX.pack(len(body)), body
+
+
+def text_of(value: Any) -> str:
+    """A JSON value as text, as it travels."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _encoded(text: str) -> bytes:

@@ -16,6 +16,7 @@ from keyfold.read.column_statistics import of_scan
 from keyfold.read.nested_pruning import narrowed
 from keyfold.read.request import ReadRequest
 from keyfold.read.scan_plan import ScanReport
+from keyfold.read.splits import Tasks
 from keyfold.storage.table import Table, open_handle
 from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import ScanSpec
@@ -42,6 +43,7 @@ def plan_scan(question: Frame) -> dict[str, Any]:
         tasks = by_bucket.tasks
     return planned(question, scan.layout, scan, tasks) | {
         "by_bucket": by_bucket.to_json() if by_bucket else None,
+        "splits": tasks.count_splits() if isinstance(tasks, Tasks) else sum(map(len, tasks)),
         "rows": report.rows,
         "bytes": report.bytes,
         "statistics": statistics,

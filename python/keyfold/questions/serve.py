@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected
-from keyfold.errors import EnvironmentMismatchError, NotSupportedError
+from keyfold.errors import EnvironmentMismatchError
 from keyfold.options import provided
 from keyfold.user_functions.sources import Sources
 from keyfold.wire.layout import TableLayout, sql_name
@@ -154,13 +154,15 @@ def _talking(function: Callable[[frames.Frame, Talk], Any]) -> Answer:
 
 
 def _send(channel: Channel, question: frames.Frame, reply: frames.Frame) -> None:
-    """Sends the answer, or that it is too long for a frame: nothing of it was sent then, and the
-    connection serves on.
+    """Sends the answer. Texts of it are made as they are sent: an error takes the place of the
+    frame that can't be made, and the connection serves on.
     """
     try:
         channel.send(reply)
-    except NotSupportedError as e:
-        channel.send(frames.failure(e, _doing(question)))
+    except Disconnected:
+        raise
+    except Exception as e:
+        channel.send(frames.failure(memory.explained(e), _doing(question)))
 
 
 def _reply(question: frames.Frame, work: Callable[[], Any]) -> dict[str, Any]:

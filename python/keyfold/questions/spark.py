@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from keyfold.bridge.frames import Frame
+from keyfold.bridge.frames import TASKS, Frame, TaskTexts, text_of
 from keyfold.compact.task_runner import Made
 from keyfold.errors import TableError
 from keyfold.questions.serve import Talk, functions_for
@@ -33,8 +33,8 @@ class Spark:
             return
         own = spec.to_json() | functions_for(self._question, spec.layout)
         asked = {"question": "compact", "compaction": own}
-        sent = [task.to_json() for task in tasks]
-        self._talk.ask("tasks", title=title, asked=asked, tasks=sent)
+        sent = TaskTexts(text_of(task.to_json()) for task in tasks)
+        self._talk.ask("tasks", title=title, asked=asked, **{TASKS: sent})
         for _ in tasks:
             told = self._talk.ask("next")
             if "ended" in told:

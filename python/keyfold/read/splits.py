@@ -128,6 +128,21 @@ class Tasks(Sequence[Task]):
             _add(held, _whole(self.how, partition_of(values), bucket, section))
         return tuple(held)
 
+    def count_splits(self) -> int:
+        """The number of splits of all tasks: neighbouring units of one bucket are one, unless they
+        are pieces of sections.
+        """
+        files, numbers = self.parts.files, self.parts.firsts[self.part_of]
+        is_first = np.zeros(len(numbers) + 1, dtype=bool)
+        is_first[[0, *self.ends]] = True
+        for places in (files.codes[numbers], files.buckets[numbers]):
+            is_first[1:-1] |= places[1:] != places[:-1]
+        for part, units in self.others.items():
+            for unit, found in enumerate(units, self.begins.item(part)):
+                if found.split.after is not None or found.split.until is not None:
+                    is_first[unit : unit + 2] = True
+        return int(is_first[:-1].sum())
+
     def texts(self) -> Iterator[str]:
         """The tasks as JSON, as they travel."""
         head_of = partial(_head, self.how.layout, cache(partial(_partition_of, self.how.layout)))

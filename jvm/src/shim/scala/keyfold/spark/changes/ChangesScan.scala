@@ -74,7 +74,7 @@ final case class ChangesScan(
   }
 
   override def planInputPartitions(): Array[InputPartition] =
-    Json.items(plan.get("tasks")).map(splits => AnySplits(Json.text(splits))).toArray
+    Json.strings(plan.get("tasks")).map(AnySplits(_)).toArray
 
   override def createReaderFactory(): PartitionReaderFactory =
     KeyfoldReaderFactory(Json.text(plan.get("scan")), KeyfoldReaderFactory.Changes)

@@ -63,7 +63,7 @@ final class PythonJob(table: KeyfoldTable, talk: Talk) {
       Seq("rows" -> rows, "columns" -> columns)
     case "tasks" =>
       tasks = Some(new TaskJob(SparkSession.active.sparkContext, request.get("title").asText, request.get("asked"),
-        Json.items(request.get("tasks"))))
+        Json.strings(request.get("tasks"))))
       Nil
     case "next" => tasks.toSeq.flatMap(next)
   }

@@ -15,7 +15,7 @@ import org.slf4j.LoggerFactory
 /** Driver side: one Spark job over tasks that Python words and Python works on. Their answers are taken as they
   * come, on the thread that asks, so that nothing waits on Spark's scheduler.
   */
-final class TaskJob(context: SparkContext, description: String, question: JsonNode, tasks: Seq[JsonNode]) {
+final class TaskJob(context: SparkContext, description: String, question: JsonNode, tasks: Seq[String]) {
   import TaskJob._
 
   private val arrived = new LinkedBlockingQueue[Either[Throwable, (Int, TaskAnswer)]]
@@ -34,7 +34,7 @@ final class TaskJob(context: SparkContext, description: String, question: JsonNo
     val before = context.getLocalProperty(Description)
     context.setLocalProperty(Description, description)
     try {
-      val distributed = context.makeRDD(tasks.map(Json.text), tasks.size).setName(description)
+      val distributed = context.makeRDD(tasks, tasks.size).setName(description)
       val work = new PythonTask(Json.text(question), attempts(context))
       context.submitJob(distributed, work, tasks.indices,
         (place: Int, answer: TaskAnswer) => arrived.add(Right(place -> answer)): Unit, ())

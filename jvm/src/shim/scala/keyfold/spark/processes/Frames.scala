@@ -5,6 +5,7 @@ import java.nio.ByteBuffer
 import java.nio.channels.{ReadableByteChannel, WritableByteChannel}
 
 import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 import keyfold.spark.{Json, KeyfoldException}
 
 /** Both sides: one JSON value on the wire, four bytes of big-endian length before it. */
@@ -24,11 +25,16 @@ object Frames {
     Json.parse(exactly(channel, length).array())
   }
 
-  /** The "ok" of the next frame; throws its "error". */
+  /** The "ok" of the next frame, whose tasks are the items of the arrays before it; throws its "error". */
   def answer(channel: ReadableByteChannel): JsonNode = {
-    val frame = read(channel)
+    val tasks = Json.node(Nil).asInstanceOf[ArrayNode]
+    var frame = read(channel)
+    while (frame.isArray) {
+      tasks.addAll(frame.asInstanceOf[ArrayNode])
+      frame = read(channel)
+    }
     if (frame.has("error")) throw KeyfoldException.fromAnswer(frame.get("error"))
-    frame.get("ok")
+    if (tasks.isEmpty) frame.get("ok") else frame.get("ok").asInstanceOf[ObjectNode].set[JsonNode]("tasks", tasks)
   }
 
   private def exactly(channel: ReadableByteChannel, length: Int): ByteBuffer = {

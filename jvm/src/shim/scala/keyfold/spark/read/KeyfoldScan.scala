@@ -102,11 +102,10 @@ final case class KeyfoldScan(
     * that of each split.
     */
   private def mostRows: Long = {
-    val tasks = Json.items(plan.get("tasks"))
-    def splits = tasks.map(_.size.toLong).sum
+    val (tasks, splits) = (plan.get("tasks").size.toLong, plan.path("splits").asLong)
     val partitioning = table.description.partitioning.toSet
     summary.filter(_.by.forall(column => partitioning(column.name))).map(_ => splits)
-      .orElse(limit.map(_.toLong * (if (isTop) splits else tasks.size.toLong)))
+      .orElse(limit.map(_.toLong * (if (isTop) splits else tasks)))
       .getOrElse(Long.MaxValue)
   }
 
@@ -131,7 +130,7 @@ final case class KeyfoldScan(
       + s"(${table.description.primaryKey.mkString(", ")}) a value of its type; for this query leave the option out, or "
       + "set it to false")
     if (notFollowed.nonEmpty) KeyfoldScan.Log.warn(s"table ${table.name()}: ${KeyfoldScan.NotFollowed}")
-    val tasks = Json.items(current.get("tasks")).map(Json.text)
+    val tasks = Json.strings(current.get("tasks"))
     if (byBucket.isEmpty || tasks.isEmpty) tasks.map(AnySplits(_)).toArray
     else tasks.zip(ByBucket.keys(current, table.partitionSchema())).map(SplitsOfBucket.tupled).toArray
   }

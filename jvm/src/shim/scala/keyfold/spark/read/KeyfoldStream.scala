@@ -54,7 +54,7 @@ final class KeyfoldStream(
     val plan = ask("plan_stream", "start" -> start.json, "end" -> end.json, "columns" -> columns.fieldNames,
       "cores" -> Settings.cores)
     val (question, scan) = (plan.path("question").asText, Json.text(plan.get("scan")))
-    Json.items(plan.get("tasks")).map(splits => StreamPartition(question, scan, Json.text(splits))).toArray
+    Json.strings(plan.get("tasks")).map(StreamPartition(question, scan, _)).toArray
   }
 
   override def createReaderFactory(): PartitionReaderFactory = KeyfoldStreamReaderFactory
