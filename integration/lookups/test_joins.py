@@ -10,9 +10,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from integration.bench import many_files
 from integration.lookups.test_merges import AQE
 from integration.planning.plans import plan_of, scan_figures
 from integration.sessions import conf
+from keyfold.lookup.of_keys import MANY_FILES
+from tests.storage import tables
 
 # A table's columns beside v and w, its primary key, its options, and keys that it has.
 TABLES = {
@@ -231,3 +234,21 @@ def test_a_stream_sees_the_newest_rows(spark: SparkSession, stock: str, tmp_path
         (1, 9, 9),
         (1, 300001, 1),
     ]
+
+
+def test_tasks_plan_look_ups_of_many_files(spark: SparkSession, warehouse: Path) -> None:
+    """They read no manifest of other partitions than those of their keys, and nobody else does."""
+    name, files = "keyfold.it.many_files", MANY_FILES + many_files.BUCKETS
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS keyfold.it")
+    table = tables.catalog(warehouse).create_table(["it"], "many_files", many_files.new_table())
+    many_files.fill(table, files)
+    spark.sql(f"INSERT INTO {name} SELECT -1, id, id * 10, 0, 0, 0, 0 FROM range(3)")
+    filled = table.manifests.listed(table.snapshots.read(1))
+    for listed in filled:
+        Path(table.manifests.path(listed["_FILE_NAME"])).write_bytes(b"")
+    keys = "(SELECT id, -1 - id DIV 9 AS p FROM range(5))"
+    joined = spark.sql(
+        f"SELECT /*+ LOOKUP(t) */ o.id, t.a FROM {keys} o JOIN {name} t ON t.k = o.id AND t.p = o.p"
+    )
+    assert "LookupJoin" in plan_of(joined)
+    assert sorted(map(tuple, joined.collect())) == [(0, 0), (1, 10), (2, 20)]

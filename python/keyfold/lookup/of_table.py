@@ -12,16 +12,13 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.lazy import cached_property
-from keyfold.lookup.plan import plan_lookup
+from keyfold.lookup.plan import is_by_partition, plan_lookup
 from keyfold.lookup.row_group_cache import RowGroupCache
 from keyfold.lookup.rows_of_keys import Spread, key_columns, one_by_one, partitions_of
 from keyfold.lookup.warm import Warm
 from keyfold.resources.cache import Cache
 from keyfold.storage.metadata.partition_bounds import Partition
-from keyfold.storage.metadata.snapshot_files import listed_count
 from keyfold.storage.table import Table
-from keyfold.types.literals import FLOATING
-from keyfold.types.logical import Atomic
 
 MANY_FILES = 2_000  # a plan of them takes about 20 ms
 _KEPT_FILES = 50_000  # in plans of partitions
@@ -69,15 +66,8 @@ class TableLookups:
 
     @cached_property
     def _is_by_partition(self) -> bool:
-        """Whether plans are of partitions. NaN is not found among values, and a key that is one
-        across partitions names none.
-        """
-        layout = self.layout
-        if not {*layout.partition_keys} <= {*layout.primary_key}:
-            return False
-        keys = map(layout.column, layout.partition_keys)
-        kinds = {key.type.name for key in keys if isinstance(key.type, Atomic)}
-        return bool(kinds) and not kinds & FLOATING and _files_of(self._table) > MANY_FILES
+        """Whether plans are of partitions."""
+        return is_by_partition(self._table, MANY_FILES)
 
     @cached_property
     def _whole(self) -> Warm:
@@ -86,12 +76,3 @@ class TableLookups:
     def _planned(self, partitions: Sequence[Partition] | None) -> Warm:
         plan = plan_lookup(self._table, self._columns, partitions=partitions)
         return Warm(plan, self._row_groups)
-
-
-def _files_of(table: Table) -> int:
-    """The number of files in the table's snapshot, as the lists of its manifests say it."""
-    if table.snapshot_id is None:
-        return 0
-    snapshot = table.snapshots.read(table.snapshot_id)
-    with table.reading(snapshot):
-        return listed_count(table.manifests, snapshot)

@@ -16,8 +16,10 @@ from keyfold.read.request import ReadRequest
 from keyfold.resources.garbage import makes_many
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place, split_of
 from keyfold.storage.metadata.partition_bounds import Partition
+from keyfold.storage.metadata.snapshot_files import listed_count
 from keyfold.storage.table import Table
-from keyfold.types.literals import arrow_array
+from keyfold.types.literals import FLOATING, arrow_array
+from keyfold.types.logical import Atomic
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
 
@@ -28,16 +30,19 @@ def plan_lookup(
     columns: Sequence[str],
     filters: Sequence[Predicate] = (),
     partitions: Collection[Partition] | None = None,
+    hashes: Collection[int] | None = None,
 ) -> LookupPlan:
     """The plan of lookups of `columns`, metadata columns among them, in the snapshot of the table.
     Rows that fail one of the `filters` that are over the primary key are not found; others are
-    ignored. Keys of other partitions than those given are not found; None is all partitions.
-    Raises TableError if the table has no key.
+    ignored. Keys of other partitions, or of other buckets than those of `hashes`, are not found;
+    None is all of them. Raises TableError if the table has no key.
     """
     layout = table.layout
     if not layout.key:
         raise TableError(f"looking keys up in table {layout.name}: it has no primary key")
     head = PlanHead.of(table, ReadRequest(columns, filters))
+    if hashes is not None and head.chosen.bucket_hashes is None:
+        head = replace(head, chosen=replace(head.chosen, bucket_hashes=tuple(hashes)))
     live, _ = head.live(partitions)
     files = live.files()
     own, metadata = divided(layout, columns)
@@ -46,6 +51,28 @@ def plan_lookup(
     found = sorted(by_place(files).items(), key=lambda item: str(item[0]))
     places = (_bucket(table, place, of_bucket) for place, of_bucket in found)
     return LookupPlan(tuple(columns), scan, tuple(places))
+
+
+def is_by_partition(table: Table, most: int) -> bool:
+    """Whether look-ups of whole keys are planned for the partitions of the keys: if the snapshot
+    has more files than `most`. NaN is not found among values, and a key that is one across
+    partitions names none.
+    """
+    layout = table.layout
+    if not {*layout.partition_keys} <= {*layout.primary_key}:
+        return False
+    keys = map(layout.column, layout.partition_keys)
+    kinds = {key.type.name for key in keys if isinstance(key.type, Atomic)}
+    return bool(kinds) and not kinds & FLOATING and _files_of(table) > most
+
+
+def _files_of(table: Table) -> int:
+    """The number of files in the table's snapshot, as the lists of its manifests say it."""
+    if table.snapshot_id is None:
+        return 0
+    snapshot = table.snapshots.read(table.snapshot_id)
+    with table.reading(snapshot):
+        return listed_count(table.manifests, snapshot)
 
 
 def _bucket(table: Table, place: Place, files: Sequence[LiveFile]) -> BucketOfKeys:

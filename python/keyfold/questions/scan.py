@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from keyfold.bridge.frames import Frame
+from keyfold.lookup.of_keys import LookupRequest
 from keyfold.lookup.plan import plan_lookup as lookups
 from keyfold.questions.planned import planned
 from keyfold.questions.serve import Questions, functions_for
@@ -18,6 +19,7 @@ from keyfold.read.request import ReadRequest
 from keyfold.read.scan_plan import ScanReport
 from keyfold.read.splits import Tasks
 from keyfold.storage.table import Table, open_handle
+from keyfold.wire.codec import Wire
 from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import ScanSpec
 
@@ -89,12 +91,14 @@ def plan_lookup(question: Frame) -> dict[str, Any]:
     inserted = question["inserted"]
     table = open_handle(question["table"], question["catalog"]["options"], latest=inserted)
     table.check_format()
-    filters = decoded(question.get("filters"))
+    filters, parts = decoded(question.get("filters")), question.get("parts") or {}
     read = as_changed(table) if inserted else table
-    found = lookups(read, question["columns"], filters)
-    found = replace(found, scan=narrowed(found.scan, question.get("parts") or {}))
+    found: Wire | None = LookupRequest.of(read, question["columns"], filters, parts)
+    if found is None:
+        plan = lookups(read, question["columns"], filters)
+        found = replace(plan, scan=narrowed(plan.scan, parts))
     own = {"finds_all": inserted and all(one.op == "IS_NOT_NULL" for one in filters)}
     return {
-        "lookup": found.to_json() | functions_for(question, found.scan.layout) | own,
+        "lookup": found.to_json() | functions_for(question, read.layout) | own,
         "snapshot": table.snapshot_id,
     }

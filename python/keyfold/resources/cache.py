@@ -42,8 +42,17 @@ class Cache(Generic[Kept]):
                 return
             self._kept[key] = value
             self._total += self._weight(value)
-            while self._total > self._most and len(self._kept) > 1:
-                self._total -= self._weight(self._kept.popitem(last=False)[1])
+            self._shrink()
+
+    def bound(self, most: int) -> None:
+        """Keep no more than this from now on."""
+        with self._lock:
+            self._most = min(self._most, most)
+            self._shrink()
+
+    def _shrink(self) -> None:
+        while self._total > self._most and len(self._kept) > 1:
+            self._total -= self._weight(self._kept.popitem(last=False)[1])
 
     def drop(self, key: Hashable) -> None:
         """Keep it no longer."""

@@ -7,8 +7,10 @@ one the last. After it nothing more is read of what the JVM sends, until it
 closes the connection.
 """
 
+import importlib
 import itertools
 from collections.abc import Sequence
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -20,17 +22,18 @@ from keyfold.lookup.places import LookupPlan
 from keyfold.questions.serve import functions_of, sending_errors
 from keyfold.read.formats.parquet import BYTES_READ
 from keyfold.resources.metering import Meter, metering
+from keyfold.wire.layout import TableLayout
 
 
 def answer(channel: Channel, question: frames.Frame) -> None:
     """Look up what comes in by question["lookup"]."""
     with sending_errors(channel, "looking keys up"):
-        plan = LookupPlan.from_json(question["lookup"])
-    doing = f"looking keys up in table {plan.scan.layout.name}"
+        plans = _plans(question["lookup"])
+    doing = f"looking keys up in table {plans.layout.name}"
     channel.send({"ok": {}})
     with metering() as meter, functions_of(question["lookup"]):
         try:
-            _serve(channel, plan, question, meter)
+            _serve(channel, plans, question, meter)
         except Disconnected:
             raise
         except Exception as e:
@@ -38,7 +41,36 @@ def answer(channel: Channel, question: frames.Frame) -> None:
             channel.discard()
 
 
-def _serve(channel: Channel, plan: LookupPlan, question: frames.Frame, meter: Meter) -> None:
+class Plans(Protocol):
+    """The plans by which keys of a table are looked up."""
+
+    layout: TableLayout
+
+    def of(self, keys: pa.RecordBatch) -> LookupPlan:
+        """The plan for keys."""
+
+
+class PlanOfAll:
+    """The plan that the driver has made for all keys."""
+
+    def __init__(self, plan: LookupPlan) -> None:
+        self.layout, self._plan = plan.scan.layout, plan
+
+    def of(self, keys: pa.RecordBatch) -> LookupPlan:
+        """The plan."""
+        return self._plan
+
+
+def _plans(told: frames.Frame) -> Plans:
+    """The driver's plan, or its request for plans. What these take is not loaded otherwise."""
+    if "places" in told:
+        return PlanOfAll(LookupPlan.from_json(told))
+    of_keys = importlib.import_module("keyfold.lookup.of_keys")
+    found: Plans = of_keys.PlansOfKeys(of_keys.LookupRequest.from_json(told))
+    return found
+
+
+def _serve(channel: Channel, plans: Plans, question: frames.Frame, meter: Meter) -> None:
     """Take frames until the last one, or until the JVM leaves."""
     by, finds_all = question["by"], question["lookup"]["finds_all"]
     traffic = Traffic()
@@ -47,8 +79,8 @@ def _serve(channel: Channel, plan: LookupPlan, question: frames.Frame, meter: Me
         match frame:
             case {"keys": True}:
                 batches = traffic.counted(channel.receive_batches())
-                keys = _keys(plan, by, pa.concat_batches(list(batches)))
-                _answer_keys(channel, plan, keys, finds_all=finds_all)
+                keys = _keys(plans.layout, by, pa.concat_batches(list(batches)))
+                _answer_keys(channel, plans.of(keys), keys, finds_all=finds_all)
             case {"end": True}:
                 channel.send({"ok": {"metrics": traffic.metrics() | meter.figures()}})
                 return
@@ -72,8 +104,8 @@ def _answer_keys(
     channel.send({"ok": {}})
 
 
-def _keys(plan: LookupPlan, by: Sequence[str], batch: pa.RecordBatch) -> pa.RecordBatch:
+def _keys(layout: TableLayout, by: Sequence[str], batch: pa.RecordBatch) -> pa.RecordBatch:
     """The keys in the table's types; the JVM has long offsets in texts."""
-    kinds = {name: plan.scan.layout.column(name).arrow_field.type for name in by}
+    kinds = {name: layout.column(name).arrow_field.type for name in by}
     arrays = [batch.column(name).cast(kind) for name, kind in kinds.items()]
     return pa.RecordBatch.from_arrays(arrays, names=list(kinds))
