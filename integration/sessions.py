@@ -81,6 +81,15 @@ def conf(spark: SparkSession, **values: object) -> Iterator[None]:
                 spark.conf.set(name, old)
 
 
+def interpret(session: SparkSession) -> SparkSession:
+    """The session, which evaluates its queries without compiling them: a new session of the shared
+    one has none of its settings.
+    """
+    for name, value in INTERPRETED.items():
+        session.conf.set(name, value)
+    return session
+
+
 def builder(folder: Path, master: str = "local[2]", **extra: str) -> SparkSession.Builder:
     """A builder of plain Spark; names in `extra` are conf names with `__` for each dot."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from integration.aggregates.plans import named
+from integration.sessions import INTERPRETED, conf
 
 PYTHON, JVM, SPARK = "FoldGroupsExec", "FoldAggregateExec", "HashAggregateExec"
 OPERATORS = {
@@ -154,24 +155,27 @@ def defined(spark: SparkSession, stored: DataFrame) -> dict[tuple[str, str], lis
     of the columns of each call.
     """
     values = ", ".join(f"struct({definition})" for definition in DEFINITIONS.values())
-    return {
-        (shape, distinct): spark.sql(query(shape, values, distinct)).collect()
-        for shape in SHAPES
-        for distinct in ("", "DISTINCT ")
-    }
+    with conf(spark, **INTERPRETED):
+        return {
+            (shape, distinct): spark.sql(query(shape, values, distinct)).collect()
+            for shape in SHAPES
+            for distinct in ("", "DISTINCT ")
+        }
 
 
 @pytest.mark.parametrize("call", DEFINITIONS)
 def test_is_as_defined(
     spark: SparkSession, defined: dict[tuple[str, str], list[Row]], call: str
 ) -> None:
+    """Interpreted, two hundred queries that Spark would compile; `test_operators` compiles."""
     number = list(DEFINITIONS).index(call)
     for (shape, distinct), answers in defined.items():
         ours = query(shape, call, distinct)
         keys = [row[: -len(DEFINITIONS)] for row in answers]
         values = [row[len(row) - len(DEFINITIONS) + number] for row in answers]
         wanted = sorted(str((*k, *v)) for k, v in zip(keys, values, strict=True))
-        assert rows(spark, ours) == wanted, ours
+        with conf(spark, **INTERPRETED):
+            assert rows(spark, ours) == wanted, ours
 
 
 def test_wide_bitmaps(spark: SparkSession) -> None:

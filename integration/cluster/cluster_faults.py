@@ -43,6 +43,7 @@ WHEN NOT MATCHED THEN INSERT (k, n) VALUES (s.k, -1)
     3,
 )
 CONFS = {
+    "spark.sql.adaptive.enabled": "true",  # makes jobs of the stages that are counted above
     "spark.locality.wait": "0s",  # a task for each machine, wherever its input is
     "spark.shuffle.reduceLocality.enabled": "false",
     "spark.speculation": "true",

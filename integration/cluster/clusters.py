@@ -21,7 +21,7 @@ import pyspark
 
 from integration.faults import processes
 from integration.release import packages
-from integration.sessions import LOGGING, QUICK_JVM
+from integration.sessions import INTERPRETED, LOGGING, QUICK_JVM
 
 SPARK_HOME = Path(pyspark.__file__).parent
 HOSTS = ("127.0.0.1", "127.0.0.2")
@@ -70,6 +70,7 @@ class Cluster:
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.shuffle.partitions": "2",
+            **INTERPRETED,
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.catalogImplementation": "in-memory",
             "spark.scheduler.minRegisteredResourcesRatio": "1.0",  # both executors before any task

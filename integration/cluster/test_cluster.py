@@ -21,6 +21,11 @@ from integration.demo.tables import QUESTIONS
 from integration.faults import processes
 
 Told = dict[str, list[dict[str, Any]]]
+COMPILED = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.adaptive.enabled": "true",
+}
 VIEWS = ("flights", "planes", "airlines", "weather", "weather_hours", "aircraft_numbers")
 
 
@@ -125,8 +130,10 @@ def test_the_workers_own_python_lacks_keyfold() -> None:
 
 
 def test_pyspark_job(jobs: Jobs, answers: Told, tmp_path: Path) -> None:
+    """With code that Spark compiles, which the other jobs here do without."""
+    compiled = [f"--conf={name}={value}" for name, value in COMPILED.items()]
     script = ["--py-files", str(demo_tables()), "demo_job.py"]
-    assert told(jobs.run(tmp_path, "spark-submit", *script)) == answers
+    assert told(jobs.run(tmp_path, "spark-submit", *compiled, *script)) == answers
 
 
 def test_sql_script(jobs: Jobs, answers: Told, tmp_path: Path) -> None:

@@ -66,9 +66,8 @@ def read(path: Path) -> Iterator[Block]:
 
 def results(path: Path, spark: SparkSession, namespace: str) -> Iterator[Result]:
     """The end of each statement; its detail is what it gave, or why it was refused."""
-    session = spark.newSession()
-    for name, value in (sessions.INTERPRETED | {"spark.sql.timeType.enabled": "true"}).items():
-        session.conf.set(name, value)
+    session = sessions.interpret(spark.newSession())
+    session.conf.set("spark.sql.timeType.enabled", "true")
     session.sql(f"CREATE NAMESPACE {namespace}")
     session.sql(f"USE {namespace}")
     for block in read(path):

@@ -12,6 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from integration import sessions
 from integration.planning.plans import assert_ours
 from integration.statements.sql_file import Statement, parse
 
@@ -20,7 +21,7 @@ FILES = sorted((Path(__file__).parent / "sql").glob("*.sql"))
 
 def start(spark: SparkSession, catalog: str, name: str) -> SparkSession:
     """A session of its own, whose current namespace is empty and named as the file."""
-    session = spark.newSession()
+    session = sessions.interpret(spark.newSession())
     session.sql(f"DROP NAMESPACE IF EXISTS {catalog}.{name} CASCADE")
     session.sql(f"CREATE NAMESPACE {catalog}.{name}")
     session.sql(f"USE {catalog}.{name}")
