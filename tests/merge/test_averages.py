@@ -141,12 +141,24 @@ def test_renamed_columns_go_on(tmp_path: Path) -> None:
         ({"fields.x.sum-and-count": "c,s"}, TableError, "found DOUBLE, BIGINT, DOUBLE"),
         ({"fields.s.aggregate-function": "max"}, TableError, "s, its sum, folds by sum"),
         ({"merge-engine": "deduplicate"}, NotSupportedError, "needs merge-engine = aggregation"),
+        (
+            {"fields.n.aggregate-function": "avg", "fields.n.sum-and-count": "m, c"},
+            TableError,
+            "column x: c, its count, is that of n, too",
+        ),
+        ({"fields.x.aggregate-function": "max"}, TableError, "it belongs to 'avg', which fields.x"),
+        (
+            {"fields.default-aggregate-function": "AVG"},
+            TableError,
+            "avg is a function of single columns",
+        ),
     ],
 )
 def test_what_a_mean_lacks_is_said(
     tmp_path: Path, options: dict[str, Any], error: Any, words: str
 ) -> None:
-    columns = {"k": "INT", "x": "DOUBLE", "n": "BIGINT", "s": "DOUBLE", "c": "BIGINT"}
+    columns = {"k": "INT", "x": "DOUBLE", "s": "DOUBLE", "c": "BIGINT", "n": "DOUBLE"}
+    columns |= {"m": "DOUBLE"}
     named = {name: text for name, text in (OPTIONS | options).items() if text is not None}
     with pytest.raises(error, match=words):
         keyfold.connect(tmp_path).create_table("t", columns, ["k"], (), named)

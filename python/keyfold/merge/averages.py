@@ -8,7 +8,7 @@ A stored row holds the quotient of what it has folded, so that a lone row needs 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
@@ -158,6 +158,7 @@ def settled(layout: TableLayout) -> TableLayout:
 def check(layout: TableLayout, options: TableOptions, before: TableLayout | None) -> None:
     """Raises TableError or NotSupportedError if a mean lacks what it needs."""
     known = {one.name: one for one in averages(layout, options)}
+    _check_named(layout, options, {} if before is None else before.options)
     old = [] if before is None else [_ids(before, one) for one in averages(before, parse(before))]
     for name in (c.name for c in layout.columns if is_average(options, c.name)):
         where = f"table {layout.name}, column {name}"
@@ -169,11 +170,40 @@ def check(layout: TableLayout, options: TableOptions, before: TableLayout | None
                 f"columns that the table fills, as {name}_sum DOUBLE, {name}_count BIGINT"
             )
         _check_types(layout, options, known[name], where)
+        _check_own(known[name], known, where)
         if before is not None and _ids(layout, known[name]) not in old:
             raise NotSupportedError(
                 f"{where}: function avg is set when the table is made: of the rows that are stored "
                 "nobody knows how many values they had"
             )
+
+
+def _check_named(layout: TableLayout, options: TableOptions, before: Mapping[str, str]) -> None:
+    default = options.default_aggregate
+    if default is not None and default.strip().lower() == NAME and options.engine.folds_columns:
+        raise TableError(
+            f"table {layout.name}, option {TableOptions.default_aggregate.name}: {NAME} is a "
+            "function of single columns: set fields.<column>.aggregate-function, and "
+            f"fields.<column>.{SUM_AND_COUNT}, which names two columns that the table fills"
+        )
+    for name in (column.name for column in layout.columns):
+        option = f"fields.{name}.{SUM_AND_COUNT}"
+        is_new = option in layout.options and option not in before
+        if is_new and not is_average(options, name):
+            raise TableError(
+                f"table {layout.name}: option {option} is not supported; it belongs to '{NAME}', "
+                f"which fields.{name}.aggregate-function names"
+            )
+
+
+def _check_own(one: Average, known: Mapping[str, Average], where: str) -> None:
+    for part, words in ((one.sum, "its sum"), (one.count, "its count")):
+        for other in known.values():
+            if other != one and part in other.parts:
+                raise TableError(
+                    f"{where}: {part}, {words}, is that of {other.name}, too: each mean needs "
+                    "two columns of its own"
+                )
 
 
 def _ids(layout: TableLayout, one: Average) -> list[int]:
