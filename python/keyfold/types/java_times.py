@@ -67,7 +67,7 @@ def pattern(text: str) -> TimePattern:
             if field is None or count > (9 if letter in "yuS" else 2) or field in named:
                 raise ValueError(
                     "years (y, u), months (M), days (d), hours (H), minutes (m), seconds (s) and "
-                    f"fractions of them (S) as numbers, each once, found {part[0]}"
+                    f"fractions of them (S) as numbers, each once, and not {part[0]}"
                 )
             named.add(field)
             has_century = has_century and not (field == "year" and count == 2)
