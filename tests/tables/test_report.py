@@ -71,6 +71,8 @@ def test_a_broken_table_does_not_hide_the_others(catalog: Any, capsys: Any) -> N
     text = capsys.readouterr().out
     assert 'keyfold_readable{table="shop.one"} 0' in text
     assert 'keyfold_readable{table="shop.two"} 1' in text
+    assert main(["report", "--json", "--prometheus", "--warehouse", warehouse]) == 1
+    assert "--json or --prometheus, found both" in capsys.readouterr().err
     assert main(["report", "--json", "--warehouse", warehouse]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["table"] for line in lines] == sorted(found)

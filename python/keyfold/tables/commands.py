@@ -113,6 +113,8 @@ def _list(catalog: Catalog, asked: Arguments) -> Rows:
 
 
 def _report(catalog: Catalog, asked: Arguments) -> Rows:
+    if asked.prometheus and asked.json:
+        raise TableError("report: expected --json or --prometheus, found both")
     found = catalog.health(asked.namespace, orphans=asked.orphans)
     if asked.prometheus:
         print(found.to_prometheus(), end="")
