@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from integration.faults.processes import DEADLINE
 from integration.paimon import rest_server
+from keyfold import connect
 from keyfold.errors import (
     ConflictError,
     NamespaceExistsError,
@@ -28,6 +30,8 @@ from keyfold.errors import (
 )
 from keyfold.storage.catalogs.views import StoredView, new_view
 from keyfold.storage.commits import rescale
+from keyfold.storage.history import tags
+from keyfold.storage.schema.schemas import as_json
 from tests import readers
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Options, Write, rows_of, table_of
@@ -35,11 +39,24 @@ from tests.concurrency.processes import CONTEXT
 from tests.machine.direct import Direct
 from tests.machine.steps import Machine
 from tests.storage import tables
+from tests.storage.schema.test_alter import (
+    add,
+    default,
+    drop,
+    literal,
+    move,
+    null,
+    put,
+    remove,
+    rename,
+    widen,
+)
 
 PROCESSES = 6
 JOBS = 4
 COUNTER = -1
 CATALOG = "spark.sql.catalog.server"
+Change = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
@@ -104,11 +121,43 @@ def test_pypaimon_reads_what_we_wrote_and_we_what_it_wrote(table: Options) -> No
 
 def test_statements_and_snapshots(table: Options, seed: int) -> None:
     """By the machine of tests/machine, without what the server keeps for its other clients."""
-    theirs = ("add", "rename", "drop", "widen", "tag", "rollback", "expire")
     driver = Direct(table, "deduplicate", {})
-    with pytest.raises(NotSupportedError, match="whose server keeps its history"):
-        driver.tag("", "t", 1)
-    Machine(driver, "deduplicate", Random(seed), without=theirs).run(20)
+    Machine(driver, "deduplicate", Random(seed), without=("expire",)).run(20)
+
+
+def test_tags_branches_and_rollback(table: Options) -> None:
+    jobs.made(table)
+    found = connect(**table).table("default.t")
+    for value in (1, 2, 3):
+        found.upsert([{"k": 1, "v": value}])
+    found.tags.create("two", 2, timedelta(days=1))
+    two = tags.require(table_of(table), "two")
+    assert (two.snapshot.id, two.retained) == (2, 86_400)
+    with pytest.raises(TableError, match="has a tag 'two' already"):
+        found.tags.create("two")
+    with pytest.raises(NotSupportedError, match="no request that replaces a tag"):
+        found.tags.replace("two", 1)
+    found.branches.create("b", "two")
+    with pytest.raises(TableError, match="has a branch 'b' already"):
+        found.branches.create("b")
+    branch = found.branches["b"]
+    branch.upsert([{"k": 2, "v": 20}])
+    branch.alter(add={"more": "BIGINT"})
+    assert sorted(branch.scan().to_arrow()["v"].to_pylist()) == [2, 20]
+    assert found.scan().to_arrow()["v"].to_pylist() == [3]
+    found.branches.rename("b", "c")
+    assert found.branches.names() == ["c"]
+    found.branches.fast_forward("c")
+    assert sorted(found.scan().to_arrow()["v"].to_pylist()) == [2, 20]
+    found.rollback(tag="two")
+    assert found.scan().to_arrow()["v"].to_pylist() == [2]
+    found.branches.delete("c")
+    found.tags.delete("two")
+    assert (found.tags.names(), found.branches.names()) == ([], [])
+    found.rollback(snapshot=1)
+    assert found.scan().to_arrow()["v"].to_pylist() == [1]
+    found.upsert([{"k": 1, "v": 9}])
+    assert readers.read(table, "default.t")["v"].to_pylist() == [9]
 
 
 def test_a_commit_to_a_table_made_anew_is_refused(table: Options) -> None:
@@ -204,10 +253,66 @@ def test_staged_tables(table: Options) -> None:
     assert catalog.list_tables(["default"]) == ["t"]
     with pytest.raises(NotSupportedError, match="INSERT OVERWRITE it"):
         catalog.stage(["default"], "t", tables.new_table(), "create_or_replace")
-    with pytest.raises(NotSupportedError, match="another client of that catalog"):
-        catalog.alter_table(["default"], "t", [])
     with pytest.raises(NotSupportedError, match="its schemas are the server's"):
         rescale.check_rescalable(table_of(table))
+
+
+def comment(name: str, text: str) -> Change:
+    return {"change": "update_column_comment", "name": [name], "comment": text}
+
+
+STRUCT = {"type": "struct", "fields": [{"name": "x", "type": "integer", "nullable": True}]}
+MAP = {"type": "map", "keyType": STRUCT, "valueType": "integer", "valueContainsNull": True}
+ALTERED: list[list[Change]] = [
+    [add("d", "string", comment="new", position={"first": ""}), add("e", position={"after": "k"})],
+    [add("s", STRUCT), add("l", {"type": "array", "elementType": STRUCT, "containsNull": True})],
+    [add(["s", "y"], "string"), add(["l", "element", "y"], "string", position={"first": ""})],
+    [rename("v", "w"), put("fields.w.ignore-retract", "true")],
+    [widen("w", "long"), null("w", True), comment("w", "wide"), comment("e", "")],
+    [widen(["s", "x"], "long"), rename(["s", "x"], "z"), remove(["l", "element", "x"])],
+    [
+        move("e", first=""),
+        move("d", after="w"),
+        put("comment", "a table"),
+        put("keyfold.tag.a", ""),
+    ],
+    [default("w", "7", default_value=literal(7, "integer"))],
+    [rename("w", "v"), drop("keyfold.tag.a"), drop("comment"), remove("d")],
+    [default("v", None)],
+]
+
+
+def test_alter_makes_what_it_makes_in_a_folder(table: Options, tmp_path: Path) -> None:
+    """Statement by statement, with ids of fields and all that the files of schemas hold."""
+    options = {"merge_engine": "aggregation", "fields__v__aggregate_function": "sum"}
+    columns = tables.column("k", "long"), tables.column("v", "integer")
+    new = tables.new_table(*columns, **options)
+    found = []
+    for catalog in (jobs.catalog(table), tables.catalog(tmp_path)):
+        catalog.create_table(["default"], "t", new)
+        for changes in ALTERED:
+            catalog.alter_table(["default"], "t", changes)
+        made = catalog.load_table(["default"], "t")
+        found.append([as_json(made.schemas.read(n)) for n in sorted(made.schemas.ids())])
+    for theirs, ours in zip(*found, strict=True):
+        theirs.pop("timeMillis"), ours.pop("timeMillis"), theirs["options"].pop("path", None)
+        assert theirs == ours
+
+
+def test_alters_that_the_server_would_take_otherwise(table: Options) -> None:
+    catalog = jobs.catalog(table)
+    options = {"merge_engine": "aggregation", "fields__s__aggregate_function": "last_value"}
+    columns = tables.column("k", "long"), tables.column("s", STRUCT), tables.column("m", MAP)
+    new = tables.new_table(*columns, **options)
+    catalog.create_table(["default"], "t", new)
+    for changes, text in (
+        ([rename(["s", "x"], "y")], "options that name s another meaning"),
+        ([move(["s", "x"], first="")], "s.x: a field inside a column can't be moved"),
+        ([add(["m", "key", "y"])], "m.key.y: the key of a MAP can't be changed"),
+    ):
+        with pytest.raises(NotSupportedError, match=f"{text}.*through a REST catalog|{text}"):
+            catalog.alter_table(["default"], "t", changes)
+    assert table_of(table).layout.schema_id == 0
 
 
 def test_a_wrong_token_is_not_shown(options: Options) -> None:
@@ -236,6 +341,13 @@ def test_sql(spark: SparkSession, options: Options, tmp_path: Path) -> None:
     spark.sql("INSERT INTO server.sql.t VALUES (2, 'c')")
     spark.sql("DELETE FROM server.sql.t WHERE k = 1")
     assert [tuple(row) for row in spark.table("server.sql.t").collect()] == [(2, "c")]
+    spark.sql("ALTER TABLE server.sql.t ADD COLUMN n INT DEFAULT 7")
+    spark.sql("ALTER TABLE server.sql.t RENAME COLUMN v TO w")
+    spark.sql("INSERT INTO server.sql.t (k, w) VALUES (3, 'd')")
+    found = spark.sql("SELECT k, w, n FROM server.sql.t ORDER BY k").collect()
+    assert [tuple(row) for row in found] == [(2, "c", 7), (3, "d", 7)]
+    spark.sql("ALTER TABLE server.sql.t RENAME COLUMN w TO v")
+    spark.sql("DELETE FROM server.sql.t WHERE k = 3")
     spark.sql(
         "CREATE TABLE server.sql.copy TBLPROPERTIES ('primary-key' = 'k') AS "
         "SELECT k, v FROM server.sql.t"

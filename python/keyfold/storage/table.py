@@ -29,7 +29,7 @@ from keyfold.storage.metadata.snapshot_files import live_where, number_above
 from keyfold.storage.metadata.snapshots import Lock, Snapshot, Snapshots
 from keyfold.storage.metadata.staged import StagedSnapshots, StagedState
 from keyfold.storage.rest.client import is_rest
-from keyfold.storage.rest.client import publisher as rest_publisher
+from keyfold.storage.rest.tables import TableServer
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.storage.schema.shown import column_json, shown_properties
 from keyfold.stores.files import Files
@@ -40,8 +40,7 @@ from keyfold.wire.specs import SchemaColumns
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
-_KEPT = 256
-SCHEMAS: Cache[StoredSchema] = Cache(_KEPT)
+SCHEMAS: Cache[StoredSchema] = Cache(256)
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Table:
     layout: TableLayout
     snapshot_id: int | None
     uuid: str = ""  # in a REST catalog, which publishes its snapshots
-    publisher: Callable[[Any], bool] | None = field(default=None, compare=False, repr=False)
+    server: TableServer | None = field(default=None, compare=False, repr=False)  # that publishes
     lock: Lock = field(default=contextlib.nullcontext, compare=False, repr=False)
     is_past: bool = False  # it was asked for as it was at `snapshot_id`, and is only read
     tag: str = ""  # the tag that keeps this snapshot
@@ -68,7 +67,8 @@ class Table:
 
     @cached_property
     def snapshots(self) -> Snapshots:
-        given = self.files, self.layout.home, self.publisher, self.tag, self.lock
+        publish = None if self.server is None else self.server.publish
+        given = self.files, self.layout.home, publish, self.tag, self.lock
         return Snapshots(*given) if self.staged is None else StagedSnapshots(*given, self.staged)
 
     @cached_property
@@ -351,11 +351,11 @@ def open_handle(
         raise changed(schemas.name)
     layout = _read_schema(schemas, handle["schema_id"]).layout
     snapshot_id = Snapshots(files, layout.home).latest_id() if latest else handle["snapshot_id"]
-    uuid, tag, publisher = handle.get("uuid", ""), handle.get("tag", ""), None
+    uuid, tag, server = handle.get("uuid", ""), handle.get("tag", ""), None
     if is_rest(catalog_options) and handle["namespace"]:  # else it is named by its path
-        publisher = rest_publisher(catalog_options, handle["namespace"], handle["table"], uuid)
+        server = TableServer(catalog_options, handle["namespace"], handle["table"], uuid)
     lock = lock_of(catalog_options, location, *path[1:])
-    return Table(files, *path, layout, snapshot_id, uuid, publisher, lock, is_past, tag)
+    return Table(files, *path, layout, snapshot_id, uuid, server, lock, is_past, tag)
 
 
 def open_newest(handle: Mapping[str, Any], catalog_options: Mapping[str, str]) -> Table:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import socket
 import threading
+from collections.abc import Callable
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -13,14 +14,19 @@ from typing import Any
 
 import pytest
 
-from keyfold.errors import ConflictError, TableError, UnknownOutcomeError
+from keyfold.errors import ConflictError, KeyfoldError, TableError, UnknownOutcomeError
+from keyfold.storage.branching import branches
+from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.catalogs.warehouse import open_catalog
+from keyfold.storage.history import tags
+from keyfold.storage.maintenance import tagging
 from keyfold.storage.rest import client as rest_client
 from keyfold.storage.rest.client import MissingError
 from keyfold.stores import opened
 from keyfold.stores.files import UnsettledError
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Options, Write, rows_of, table_of
+from tests.storage import tables
 from tests.storage.rest import answering
 from tests.storage.rest.answering import CONFIG, SECRET, Answer, Server
 
@@ -203,6 +209,85 @@ def test_files_of_a_commit_that_may_still_arrive_are_kept(
     with pytest.raises((ConflictError, TableError)) as raised:
         Write(served, [{"k": 1, "v": 1}]).run().commit()
     assert not isinstance(raised.value, UnknownOutcomeError)
+
+
+def test_a_change_whose_answer_is_lost(server: Server, served: Options, tmp_path: Path) -> None:
+    """It is looked for in the files of the table, and said to be unknown if it is not there."""
+    server.answers[COMMIT] = Publishing(tmp_path)
+    Write(served, [{"k": 1, "v": 1}]).run().commit()
+    asked = COMMIT.removesuffix("/commit")
+    ours = tables.catalog(tmp_path)
+    found = table_of(served)
+    for request, lost, again, does in (
+        (
+            asked,
+            lambda: alter_in(ours, "n"),
+            lambda: alter_in(jobs.catalog(served), "n"),
+            lambda: [c.name for c in table_of(served).layout.columns] == ["k", "v", "n"],
+        ),
+        (
+            f"{asked}/tags",
+            lambda: tagging.create(table_of(str(tmp_path)), "one"),
+            lambda: tagging.create(found, "one"),
+            lambda: tags.names(found) == ["one"],
+        ),
+        (
+            f"{asked}/branches",
+            lambda: branches.create(table_of(str(tmp_path)), "b", "one"),
+            lambda: branches.create(found, "b", "one"),
+            lambda: branches.names(found) == ["b"],
+        ),
+    ):
+        server.answers[request] = answering.cut
+        with pytest.raises(UnsettledError, match="whether it took place is not known"):
+            again()
+        assert not does()
+        server.answers[request] = losing(lost)
+        again()
+        assert does()
+
+
+def losing(serve: Callable[[], object]) -> Answer:
+    """Does what it is asked, and ends the connection in place of an answer."""
+
+    def answer(handler: BaseHTTPRequestHandler, body: str) -> None:
+        serve()
+        answering.cut(handler, body)
+
+    return answer
+
+
+def alter_in(catalog: Catalog, name: str) -> None:
+    change = {"change": "add_column", "name": [name], "type": "integer"}
+    catalog.alter_table(["default"], "t", [change])
+
+
+def test_a_server_that_alters_otherwise(server: Server, served: Options, tmp_path: Path) -> None:
+    """Another ALTER may come first; one that the server made of ours is named."""
+    asked, ours = COMMIT.removesuffix("/commit"), tables.catalog(tmp_path)
+
+    def both() -> None:
+        alter_in(ours, "other")
+        alter_in(ours, "n")
+
+    server.answers[asked] = losing(both)
+    alter_in(jobs.catalog(served), "n")
+
+    def another(handler: BaseHTTPRequestHandler, body: str) -> tuple[Any, ...]:
+        alter_in(ours, "o")
+        return 200, {}
+
+    server.answers[asked] = another
+    with pytest.raises(TableError, match=r"made another schema of it than expected .*schema-3"):
+        alter_in(jobs.catalog(served), "p")
+    for told, text in (
+        ((404, "no column"), "404: no column"),
+        ((409, "it is there"), "409: it is there"),
+        ((501, "not that"), "501: not that"),
+    ):
+        server.answers[asked] = told
+        with pytest.raises(KeyfoldError, match=text):
+            alter_in(jobs.catalog(served), "p")
 
 
 def test_a_catalog_that_is_silent_holds_nobody_else(

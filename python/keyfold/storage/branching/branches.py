@@ -14,7 +14,6 @@ from keyfold.storage.history import tags
 from keyfold.storage.maintenance.orphans import free
 from keyfold.storage.maintenance.retained import BRANCH, branches
 from keyfold.storage.maintenance.tagging import (
-    check_own,
     content_of,
     content_of_tag,
     is_held,
@@ -53,6 +52,11 @@ def create(table: Table, name: str, tag: str | None, *, if_not_exists: bool = Fa
     if if_not_exists and name in names(table):
         return
     start = None if tag is None else tags.require(table, tag)
+    if table.server is not None:
+        is_made = table.server.make_branch(name, tag, lambda: name in names(table))
+        if not is_made and not if_not_exists:
+            raise _there(table, name)
+        return
     last = table.schemas.latest_id() if start is None else start.snapshot.schema_id
     numbers = sorted(n for n in table.schemas.ids() if last is None or n <= last)
     files = {f"schema/schema-{n}": table.files.read(table.schemas.path(n)) for n in numbers}
@@ -67,7 +71,7 @@ def create(table: Table, name: str, tag: str | None, *, if_not_exists: bool = Fa
         if not table.files.publish(f"{folder}/{first}", files[first]):
             if if_not_exists:
                 return
-            raise TableError(f"table {table.layout.name} has a branch '{name}' already")
+            raise _there(table, name)
         for path in others:
             table.files.publish(f"{folder}/{path}", files[path])
         if start is not None and not is_held(table, start.snapshot.id):
@@ -79,6 +83,8 @@ def delete(table: Table, name: str) -> None:
     """Delete a branch, and the files that it alone held. Raises TableError if it does not exist."""
     _check_own(table)
     held = _held(_require(table, name))
+    if table.server is not None:
+        return table.server.delete_branch(name)
     with table.held() as location:
         table.files.remove_folder(f"{location}/branch/{BRANCH}{name}")
     free(table, held)
@@ -97,10 +103,14 @@ def rename(table: Table, name: str, to: str) -> None:
     _check_own(table)
     _check_name(table, to)
     _require(table, name)
+    if table.server is not None:
+        if not table.server.rename_branch(name, to, lambda: to in names(table)):
+            raise _there(table, to)
+        return
     with table.held() as location:
         folder = f"{location}/branch/{BRANCH}"
         if not table.files.move_folder(f"{folder}{name}", f"{folder}{to}"):
-            raise TableError(f"table {table.layout.name} has a branch '{to}' already")
+            raise _there(table, to)
 
 
 def fast_forward(table: Table, name: str) -> int:
@@ -115,6 +125,9 @@ def fast_forward(table: Table, name: str) -> int:
     newest = branch.snapshots.latest_id()
     if newest is None:
         raise TableError(f"branch {name} of table {table.layout.name} has no snapshot")
+    if table.server is not None:
+        table.server.forward(name, lambda: table.snapshots.latest_id() == newest)
+        return newest
     base, tag = _fork(table, branch)
     rollback(table, base, tag)
     with table.held() as location:
@@ -165,7 +178,6 @@ def _take_schemas(table: Table, branch: Table, base: Snapshot, location: str) ->
 
 
 def _check_own(table: Table) -> None:
-    check_own(table)
     if table.layout.branch:
         raise NotSupportedError(
             f"{table.layout.name} is a branch: branches are made, renamed and deleted for the "
@@ -177,6 +189,10 @@ def _require(table: Table, name: str) -> Table:
     if name not in names(table):
         raise missing(table, name)
     return open_branch(table, name)
+
+
+def _there(table: Table, name: str) -> TableError:
+    return TableError(f"table {table.layout.name} has a branch '{name}' already")
 
 
 def missing(table: Table, name: str) -> TableError:

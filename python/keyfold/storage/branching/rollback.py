@@ -19,7 +19,7 @@ from keyfold.storage.history import tags
 from keyfold.storage.history.tags import PREFIX
 from keyfold.storage.maintenance import consumers
 from keyfold.storage.maintenance.orphans import free
-from keyfold.storage.maintenance.tagging import check_own, content_of, too_late
+from keyfold.storage.maintenance.tagging import content_of, too_late
 from keyfold.storage.metadata.documents import text_of
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.schema.schemas import Schemas
@@ -38,9 +38,16 @@ def rollback(table: Table, snapshot: Snapshot, tag: str = "") -> int:
     Raises SnapshotExpiredError if it expires meanwhile, ConflictError if other jobs commit again
     and again, NotSupportedError if the table's rows fold by other rules since then.
     """
-    check_own(table)
     table.check_writable()
     check_alike(table, snapshot)
+    if table.server is not None:
+
+        def is_done() -> bool:
+            return table.snapshots.latest_id() == snapshot.id
+
+        table.server.roll_back(snapshot.id, tag, is_done)
+        consumers.set_back(table, snapshot)
+        return snapshot.id
     with table.held() as location:
         at = replace(table.snapshots, location=location)
         dropped = _remove_tags(table, location, snapshot.id)

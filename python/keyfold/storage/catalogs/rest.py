@@ -23,15 +23,18 @@ from keyfold.storage import table
 from keyfold.storage.catalogs import views
 from keyfold.storage.catalogs.interface import Staged
 from keyfold.storage.catalogs.namespaces import Namespace, check_name, single
+from keyfold.storage.catalogs.rest_alter import alter_on_server
 from keyfold.storage.catalogs.views import StoredView
+from keyfold.storage.metadata.avro_records import is_name
 from keyfold.storage.rest.client import (
     DeniedError,
     MissingError,
     RestClient,
     ThereError,
     client,
-    publisher,
 )
+from keyfold.storage.rest.tables import TableServer
+from keyfold.storage.schema.alter import Altering
 from keyfold.storage.schema.definition import Check, NewTable, define
 from keyfold.storage.schema.schemas import as_json
 from keyfold.storage.table import Table
@@ -119,12 +122,9 @@ class RestCatalog:
         return found
 
     def _find(self, namespace: Namespace, name: str) -> Table | None:
-        if BRANCH_MARK in name:
-            raise NotSupportedError(
-                f"table {sql_name(self.name, *namespace, name)}: branches can't be opened through "
-                "a REST catalog: name the table's path"
-            )
-        if len(namespace) != 1 or "$" in name or not _is_plain(namespace[0], name):
+        base, mark, branch = name.rpartition(BRANCH_MARK)
+        base, branch = (base, branch) if mark and is_name(branch) else (name, "")
+        if len(namespace) != 1 or "$" in base or not _is_plain(namespace[0], name):
             return None
         database = namespace[0]
         try:
@@ -135,7 +135,7 @@ class RestCatalog:
         if not path or any(ord(c) < 32 for c in path) or ".." in path.split("/"):
             raise self._client.odd(f"table {name}", "a path", path)
         files, location = open_files(path, self.options)
-        found = table.load(files, location, self.name, database, name)
+        found = table.load(files, location, self.name, database, name, branch)
         if found is None:
             raise TableError(
                 f"table {sql_name(self.name, database, name)}: the catalog says it lies at "
@@ -144,7 +144,7 @@ class RestCatalog:
         uuid = said.get("id") or ""
         if not isinstance(uuid, str):
             raise self._client.odd(f"table {name}", "id as str", uuid)
-        return replace(found, uuid=uuid, publisher=publisher(self.options, database, name, uuid))
+        return replace(found, uuid=uuid, server=TableServer(self.options, database, name, uuid))
 
     def create_table(
         self, namespace: Namespace, name: str, new: NewTable, *, if_not_exists: bool = False
@@ -185,13 +185,14 @@ class RestCatalog:
     def alter_table(
         self, namespace: Namespace, name: str, changes: Sequence[Mapping[str, Any]]
     ) -> Table:
-        """Raises NotSupportedError: nothing checks yet what a server makes of a change."""
-        self.load_table(namespace, name)
-        raise NotSupportedError(
-            f"ALTER TABLE {sql_name(self.name, *namespace, name)} (in Python table.alter) is not "
-            "supported through a REST catalog: alter it with another client of that catalog; "
-            "keyfold reads and writes it on"
-        )
+        """Apply all changes or none, by the server. Returns the table after them."""
+        found = self.load_table(namespace, name)
+        path = "databases", namespace[0], "tables", name
+        with found.reading_files():
+            schemas, snapshots = found.schemas, found.snapshots
+            altering = Altering(schemas, snapshots, self.check_engine, found.live_files)
+            alter_on_server(self._client, path, altering, changes)
+        return self.load_table(namespace, name)
 
     # ---- views ----
 

@@ -33,7 +33,7 @@ from keyfold.storage.jdbc.address import is_jdbc
 from keyfold.storage.jdbc.locks import lock_of
 from keyfold.storage.metadata.avro_records import is_name
 from keyfold.storage.rest.client import is_rest
-from keyfold.storage.schema.alter import alter
+from keyfold.storage.schema.alter import Altering, alter
 from keyfold.storage.schema.definition import Check, NewTable, define
 from keyfold.storage.schema.save_as_table import redefine
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
@@ -213,7 +213,7 @@ class WarehouseCatalog:
         """Apply all changes or none. Returns the table after them."""
         found = self._changeable(namespace, name)
         with self.namespaces.locked((namespace[0], name)), found.reading_files():
-            alter(found.schemas, found.snapshots, changes, self._check, found.live_files)
+            alter(Altering(found.schemas, found.snapshots, self._check, found.live_files), changes)
             base = namespace[0], name.partition(BRANCH_MARK)[0]
             self.namespaces.note_options(*base, self._of_main(*base))
         return self.load_table(namespace, name)

@@ -23,7 +23,7 @@ from keyfold.wire.specs import CommitMessage
 
 def check_rescalable(table: Table) -> None:
     """Raises NotSupportedError if a server publishes the table's schemas."""
-    if table.publisher is not None:
+    if table.server is not None:
         raise NotSupportedError(
             f"table {table.layout.name} can't be rescaled through a REST catalog: its schemas are "
             "the server's; make a table of that many buckets and INSERT INTO it"

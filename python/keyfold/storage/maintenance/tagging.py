@@ -16,6 +16,7 @@ from keyfold.storage.maintenance.orphans import free
 from keyfold.storage.metadata.avro_records import LONGEST, is_name
 from keyfold.storage.metadata.documents import document, text_of
 from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.storage.rest.tables import TableServer
 from keyfold.storage.table import Table
 
 
@@ -32,21 +33,48 @@ def create(
 
     Raises TableError if it exists and may not, or if there is no such snapshot.
     """
-    check_own(table)
     _check_name(table, name)
+    if table.server is not None:
+        return _made_by(table.server, table, name, snapshot_id, retained, if_not_exists)
     content, found = _content(table, snapshot_id, retained)
     with table.held() as location:
         path = f"{location}/tag/{PREFIX}{name}"
         if not table.files.publish(path, content):
             if if_not_exists:
                 return None
-            raise TableError(
-                f"table {table.layout.name} has a tag '{name}' already: CREATE OR REPLACE TAG, or "
-                "sys.replace_tag, gives it another snapshot; in Python table.tags.replace"
-            )
+            raise _there(table, name)
         if not is_held(table, found.id, name):
             table.files.remove(path)
             raise too_late(table, found.id)
+    return tags.require(table, name)
+
+
+def _there(table: Table, name: str) -> TableError:
+    return TableError(
+        f"table {table.layout.name} has a tag '{name}' already: CREATE OR REPLACE TAG, or "
+        "sys.replace_tag, gives it another snapshot; in Python table.tags.replace"
+    )
+
+
+def _made_by(
+    server: TableServer,
+    table: Table,
+    name: str,
+    snapshot_id: int | None,
+    retained: float | None,
+    may_exist: bool,
+) -> Tag | None:
+    found, _ = _snapshot(table, snapshot_id)
+
+    def is_made() -> bool:
+        made = tags.find(table, name)
+        return made is not None and made.snapshot == found
+
+    retained = table.options.tag_seconds if retained is None else retained
+    if not server.make_tag(name, found.id, retained, is_made):
+        if may_exist:
+            return None
+        raise _there(table, name)
     return tags.require(table, name)
 
 
@@ -61,10 +89,10 @@ def replace(
     """Give a tag another snapshot, and another time that it is kept; what only the old one held is
     removed. Raises TableError if there is no such tag, unless it may be new.
     """
-    check_own(table)
     if may_be_new and tags.find(table, name) is None:
         create(table, name, snapshot_id, retained, if_not_exists=True)
         return tags.require(table, name)
+    check_own(table, "replaces a tag")
     old = tags.require(table, name)
     content, found = _content(table, snapshot_id, retained)
     with table.held() as location:
@@ -82,7 +110,7 @@ def rename(table: Table, name: str, to: str) -> None:
     """Give a tag another name: for a moment it has both. Raises TableError if the new one is taken,
     or if there is no such tag.
     """
-    check_own(table)
+    check_own(table, "renames a tag")
     _check_name(table, to)
     tags.require(table, name)
     with table.held() as location:
@@ -94,10 +122,11 @@ def rename(table: Table, name: str, to: str) -> None:
 
 def delete(table: Table, name: str) -> bool:
     """Delete a tag, and the files that it alone held. False if there is no such tag."""
-    check_own(table)
     found = tags.find(table, name)
     if found is None:
         return False
+    if table.server is not None:
+        return table.server.delete_tag(name)
     with table.held() as location:
         table.files.remove(f"{location}/tag/{PREFIX}{name}")
     _free(table, found)
@@ -121,12 +150,12 @@ def expire(table: Table, older_than: int | None = None) -> list[str]:
     return gone
 
 
-def check_own(table: Table) -> None:
-    """Raises NotSupportedError if a server keeps the table's history."""
-    if table.publisher is not None:
+def check_own(table: Table, doing: str) -> None:
+    """Raises NotSupportedError if a server keeps the table's history, whose protocol lacks this."""
+    if table.server is not None:
         raise NotSupportedError(
-            f"table {table.layout.name} is in a REST catalog, whose server keeps its history: make "
-            "tags and branches, and roll it back, with another client of that catalog"
+            f"table {table.layout.name} is in a REST catalog, whose protocol has no request that "
+            f"{doing}: delete it and make it anew"
         )
 
 
@@ -166,16 +195,23 @@ def content_of_tag(table: Table, name: str) -> bytes:
 def _content(
     table: Table, snapshot_id: int | None, retained: float | None
 ) -> tuple[bytes, Snapshot]:
-    newest = table.snapshots.latest() if snapshot_id is None else None
-    if snapshot_id is None and newest is None:
-        raise TableError(f"table {table.layout.name} has no snapshot yet: there is nothing to tag")
-    found, tag = (newest, "") if newest is not None else snapshot_of_id(table, snapshot_id or 0)
+    found, tag = _snapshot(table, snapshot_id)
     stored = content_of(table, found, tag)
     retained = table.options.tag_seconds if retained is None else retained
     if retained is not None:
         now = int(time.time() * 1000)
         stored |= {CREATED: tags.local_time(now), RETAINED: retained}
     return text_of(stored), found
+
+
+def _snapshot(table: Table, snapshot_id: int | None) -> tuple[Snapshot, str]:
+    """The snapshot to tag, the newest without an id, and the tag that keeps it if it expired."""
+    if snapshot_id is not None:
+        return snapshot_of_id(table, snapshot_id)
+    newest = table.snapshots.latest()
+    if newest is None:
+        raise TableError(f"table {table.layout.name} has no snapshot yet: there is nothing to tag")
+    return newest, ""
 
 
 def _check_name(table: Table, name: str) -> None:

@@ -1,17 +1,16 @@
 """A client of Paimon's REST protocol, which publishes snapshots too."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 from urllib.parse import quote_plus, urlsplit
 
-from keyfold.errors import ConflictError, KeyfoldError, NotSupportedError, TableError
+from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.rest.http import NO_ANSWER, Http, Pauses, Said
 from keyfold.stores.files import UnsettledError
 from keyfold.stores.opened import ANSWER_SECONDS
-from keyfold.wire.layout import sql_name
 
 TYPE = "rest"
 _HEADER = "header."
@@ -236,23 +235,3 @@ def client(options: Mapping[str, str]) -> RestClient:
 @lru_cache(maxsize=16)
 def _client(options: frozenset[tuple[str, str]]) -> RestClient:
     return RestClient(dict(options))
-
-
-def publisher(
-    options: Mapping[str, str], namespace: str, name: str, uuid: str
-) -> Callable[[Snapshot], bool]:
-    """A function that publishes a snapshot of a table. It returns False if another came first.
-
-    It raises UnsettledError if the outcome is not known, ConflictError if the table is gone.
-    """
-
-    def publish(snapshot: Snapshot) -> bool:
-        try:
-            return client(options).commit(namespace, name, uuid, snapshot)
-        except (MissingError, ThereError):
-            raise ConflictError(
-                f"table {sql_name(namespace, name)} was dropped or renamed since the query was "
-                "planned: run it again"
-            ) from None
-
-    return publish

@@ -1,7 +1,7 @@
 """ALTER TABLE: changes to the newest schema, published exclusively as the next version."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from keyfold.errors import NotSupportedError, TableError
@@ -20,33 +20,52 @@ from keyfold.wire.layout import TableLayout, sql_name
 from keyfold.wire.specs import EVERYTHING, OVERWRITTEN
 
 
-def alter(
-    schemas: Schemas,
-    snapshots: Snapshots,
-    changes: Sequence[Change],
-    check_engine: Check,
-    live_files: Callable[[], Iterable[LiveFile]] = tuple,
-) -> None:
-    """Apply all changes or none, on top of another ALTER if one comes in between."""
+@dataclass(frozen=True)
+class Step:
+    """One change of an ALTER TABLE, and the schema before and after it."""
 
-    def changed(current: StoredSchema) -> StoredSchema:
+    change: Change
+    before: StoredSchema
+    after: StoredSchema
+
+
+@dataclass(frozen=True)
+class Altering:
+    """A table that is altered: its schemas, its snapshots, and what checks a new layout."""
+
+    schemas: Schemas
+    snapshots: Snapshots
+    check_engine: Check
+    live_files: Callable[[], Iterable[LiveFile]] = tuple
+
+    def changed(
+        self, current: StoredSchema, changes: Sequence[Change], took: list[Step] | None = None
+    ) -> StoredSchema:
+        """The schema after all changes, the same object if they change nothing. Those that change
+        something are added to `took`.
+        """
         made = current
-        newest = snapshots.latest()
+        newest = self.snapshots.latest()
         if newest is not None:
-            schemas.check_there(newest.schema_id)  # else another one would take its id
+            self.schemas.check_there(newest.schema_id)  # else another one would take its id
         stored = Stored(
             newest is not None,
-            partial(_may_delete_columns, schemas.files, current.layout, live_files),
+            partial(_may_delete_columns, self.schemas.files, current.layout, self.live_files),
         )
         for change in _without_key_nulls(changes, current.layout):
-            made = _apply(made, change, stored)
+            before, made = made, _apply(made, change, stored)
+            if took is not None and made is not before:
+                took.append(Step(change, before, made))
         if made is current:
             return current
-        layout = check_altered(current.layout, made.layout, check_engine)
-        _check_told(current.layout, layout, live_files)
+        layout = check_altered(current.layout, made.layout, self.check_engine)
+        _check_told(current.layout, layout, self.live_files)
         return replace(made, layout=layout)
 
-    schemas.change("ALTER TABLE", changed)
+
+def alter(altering: Altering, changes: Sequence[Change]) -> None:
+    """Apply all changes or none, on top of another ALTER if one comes in between."""
+    altering.schemas.change("ALTER TABLE", partial(altering.changed, changes=changes))
 
 
 def _check_told(
