@@ -50,6 +50,8 @@ from keyfold.storage.metadata.documents import opened
 from keyfold.testing.tables import batch, layout
 from keyfold.types.paimon import from_paimon
 from tests.aggregates.test_definitions import bound, draw
+from tests.files.avro_files import a_type, avro_file, some_rows
+from tests.files.test_avro import read as read_rows
 from tests.merge.random_tables import random_records, random_table
 from tests.merge.test_reversal import taken_back
 from tests.random_values import ATOMIC, same, value
@@ -302,9 +304,23 @@ def read_manifests(random: Random) -> None:
         columns(opened(encoded(schema_of(random, records), records)))
 
 
+def read_avro(random: Random) -> None:
+    """Files of random columns, and one that is damaged."""
+    for _ in range(3):
+        types = {f"c{n}": a_type(random) for n in range(4)} | {"d": from_paimon("DECIMAL(20, 2)")}
+        data = avro_file(types, some_rows(types, 20, random))
+        read_rows(data, types)
+    with suppress(ValueError):
+        read_rows(data[:-40] + bytes(24) + data[-16:], types)
+
+
 FAMILIES: dict[str, tuple[Callable[[Random, Path], None], tuple[str, ...]]] = {
     "pages": (decode_pages, ("keyfold.kernels.pages", "keyfold.kernels.footers")),
-    "manifests": (lambda random, _: read_manifests(random), ("keyfold.kernels.avro",)),
+    "manifests": (
+        lambda random, _: read_manifests(random),
+        ("keyfold.kernels.avro.entries", "keyfold.kernels.avro.records"),
+    ),
+    "avro files": (lambda random, _: read_avro(random), ("keyfold.kernels.avro.slots",)),
     "keys": (
         lambda random, _: order_keys(random),
         (

@@ -26,7 +26,7 @@ def changed(folder: Path, **options: str) -> TableLayout:
     ("option", "value"),
     [
         ("bucket", "-2"),
-        ("file__format", "avro"),
+        ("file__format", "lance"),
         ("manifest__format", "orc"),
         ("data_file__path_directory", "data"),
         ("query_auth__enabled", "true"),
@@ -45,6 +45,7 @@ def test_unreadable(tmp_path: Path, option: str, value: str) -> None:
     ("option", "value"),
     [
         ("file__format", "orc"),
+        ("file__format", "avro"),
         ("changelog_file__format", "avro"),
         ("bucket_function__type", "mod"),
         ("data_file__external_paths", "s3://x"),
@@ -93,7 +94,7 @@ def test_keys_decide(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "value", "message"),
     [
-        ("_FILE_NAME", "data-1-0.avro", r"data-1-0\.avro is neither Parquet nor ORC"),
+        ("_FILE_NAME", "data-1-0.csv", r"data-1-0\.csv is not Parquet, ORC or Avro"),
         ("_EXTERNAL_PATH", "s3://elsewhere/x", "lies outside the table"),
     ],
 )

@@ -11,9 +11,8 @@ from keyfold.files.fetch import in_ranges
 from keyfold.stores.files import Files
 
 SUFFIX = ".orc"
-_STRIPE_BYTES = 64 << 20  # what writers of ORC gather for a stripe
+STRIPE_BYTES = 64 << 20  # what writers of ORC gather for a stripe
 _FAR = "is out of range for nanosecond"  # of pyarrow's error; the file is as it was written
-_EXPANDED = 4  # decoded bytes for each that is stored, roughly
 
 
 def opened(store: Files, path: str, size: int) -> pa.orc.ORCFile:
@@ -48,13 +47,3 @@ def stripes(path: str, file: pa.orc.ORCFile, names: Sequence[str]) -> Iterator[p
                 "write the table anew with file.format = parquet"
             ) from None
         yield found.select(list(names)) if is_path else found
-
-
-def held_bytes(size: int) -> int:
-    """The bytes, roughly, of the decoded stripe that is held while a file of a size is read."""
-    return min(decoded_bytes(size), _STRIPE_BYTES)
-
-
-def decoded_bytes(size: int) -> int:
-    """The bytes, roughly, of all rows of a file of a size."""
-    return size * _EXPANDED

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from keyfold.files import damage, orc
+from keyfold.files import damage, other_formats
 from keyfold.files.column_mapping import sources
 from keyfold.files.cost import row_bytes
 from keyfold.files.footers import footer_of, has_footer
@@ -84,7 +84,7 @@ class KeptFile:
     def _measure(self, group: int, names: Sequence[str]) -> tuple[int, float]:
         """The rows of a row group, and roughly the bytes of these columns."""
         if not self._is_parquet:
-            return self.file.rows, orc.decoded_bytes(self.file.size)
+            return self.file.rows, other_formats.decoded_bytes(self.file.size)
         rows = self._metadata.row_group(group).num_rows
         return rows, row_bytes(self._metadata, group, set(names)) * rows
 

@@ -14,7 +14,7 @@ from functools import partial
 import pyarrow.parquet as pq
 
 from keyfold.errors import CorruptDataError, NotSupportedError, SnapshotExpiredError
-from keyfold.files import damage, orc
+from keyfold.files import damage, other_formats
 from keyfold.files import vectors as deletion_vectors
 from keyfold.files.footers import footer_of, forget, has_footer
 from keyfold.resources.threads import done
@@ -134,18 +134,16 @@ def _rows(table: Table, path: str, file: LiveFile) -> int:
     """The number of rows that a file says it has."""
     if has_footer(path):
         return int(footer_of(table.files, path, file.size).metadata.num_rows)
-    return int(orc.opened(table.files, path, file.size).nrows)
+    found = other_formats.rows_of(table.files, path, file.size)
+    return file.rows if found is None else found
 
 
 def _decode(table: Table, path: str, file: LiveFile) -> None:
     """Raises CorruptDataError if a page is not what was written."""
+    if not has_footer(path):
+        other_formats.decode(table.files, path, file.size, file.rows)
+        return
     with damage.decoding(path, is_remote=not table.files.is_local):
-        if not has_footer(path):
-            found = orc.opened(table.files, path, file.size)
-            with suppress(NotSupportedError):  # a time that was so written
-                for _ in orc.stripes(path, found, found.schema.names):
-                    pass
-            return
         with damage.present(path):
             source = table.files.open(path)
         with source, pq.ParquetFile(source, page_checksum_verification=True) as parquet:

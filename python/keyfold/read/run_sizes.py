@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from keyfold.files import damage, orc
+from keyfold.files import damage, other_formats
 from keyfold.files.cost import held_bytes
 from keyfold.files.footers import footer_of, has_footer
 from keyfold.files.sections import sequence_range
@@ -59,7 +59,7 @@ def _held(source: RunEstimate, file: DataFile, size: int) -> int:
     """
     path = f"{source.directory}/{file.name}"
     if not has_footer(path):
-        return orc.held_bytes(file.size)
+        return other_formats.held_bytes(path, file.size)
     footer = footer_of(source.store, path, file.size)
     with damage.decoding(path):
         return held_bytes(footer.metadata, source.columns, size)

@@ -6,6 +6,7 @@ The errors name it.
 from collections.abc import Iterable
 
 from keyfold.errors import NotSupportedError
+from keyfold.files import other_formats
 from keyfold.options.declared import TAG_CREATION_ELSEWHERE, VECTORS, known
 from keyfold.options.paimon import NEEDED_TO_READ, NEEDED_TO_WRITE
 from keyfold.options.parsing import parse
@@ -18,8 +19,8 @@ from keyfold.storage.schema.cut_columns import check_cut_readable, check_cut_wri
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, MARKED_SUFFIX
 
-FORMATS = ("parquet", "orc")  # of data files that are read
-SUFFIXES = (FILE_SUFFIX, MARKED_SUFFIX, ".orc")
+FORMATS = ("parquet", "orc", "avro")  # of data files that are read
+SUFFIXES = (FILE_SUFFIX, MARKED_SUFFIX, *other_formats.SUFFIXES)
 
 LATEST = ("default", "latest", "latest-full", "full")
 _DYNAMIC = "-1"
@@ -114,7 +115,7 @@ def check_files(layout: TableLayout, live: Iterable[LiveFile]) -> None:
     for file in live:
         if not file.name.endswith(SUFFIXES):
             raise NotSupportedError(
-                f"table {layout.name}: data file {file.name} is neither Parquet nor ORC: "
+                f"table {layout.name}: data file {file.name} is not Parquet, ORC or Avro: "
                 "it can't be read here"
             )
         if is_ordered and file.source is None:

@@ -215,15 +215,15 @@ def test_files_of_other_partitions_may_be_of_another_format(tmp_path: Path) -> N
     table = of_two(tmp_path)
 
     def rename(entry: Record) -> None:
-        entry["_FILE"]["_FILE_NAME"] = "data-1-0.avro"
+        entry["_FILE"]["_FILE_NAME"] = "data-1-0.csv"
 
     Metadata(table).of_manifest("deltaManifestList", 0, rename)
     table = tables.reload(table)
     table.check_format()
     assert planned(table, 1) == 1
-    with pytest.raises(NotSupportedError, match=r"data-1-0\.avro is neither Parquet nor ORC"):
+    with pytest.raises(NotSupportedError, match=r"data-1-0\.csv is not Parquet, ORC or Avro"):
         planned(table, 2)
-    with pytest.raises(NotSupportedError, match=r"data-1-0\.avro is neither Parquet nor ORC"):
+    with pytest.raises(NotSupportedError, match=r"data-1-0\.csv is not Parquet, ORC or Avro"):
         table.check_readable()
 
 

@@ -35,7 +35,7 @@ class RecordColumns(NamedTuple):
 
 
 @kernel
-def _number(data: Mask, at: int, bits: int) -> tuple[Any, Any]:
+def long_at(data: Mask, at: int, bits: int) -> tuple[Any, Any]:
     """The number at `at`, and the place after it, -1 if it is not one of so many bits."""
     value, shift = np.uint64(0), np.uint64(0)
     while 0 <= at < len(data) and shift < np.uint64(64):
@@ -72,7 +72,7 @@ def _letter(data: Mask, at: int, end: int) -> int:
 
 
 @kernel
-def _is_text(data: Mask, at: int, end: int) -> bool:
+def is_utf8(data: Mask, at: int, end: int) -> bool:
     while at < end:
         size = _letter(data, at, end)
         if size == 0:
@@ -95,18 +95,18 @@ def _is_name(data: Mask, at: int, end: int) -> int:
             return 0
         is_odd |= byte > _DELETE
     if is_odd:
-        return -1 if _is_text(data, at, end) else 0
+        return -1 if is_utf8(data, at, end) else 0
     return 1
 
 
 @kernel
 def _bytes(data: Mask, at: int, step: Rows, row: int, to: RecordColumns) -> Any:
     """The place after bytes of some kind, -1 if they are not of that kind."""
-    size, at = _number(data, at, 64)
+    size, at = long_at(data, at, 64)
     if at < 0 or size < 0 or size > len(data) - at:
         return -1
     end = at + size
-    if step[0] == TEXT and not _is_text(data, at, end):
+    if step[0] == TEXT and not is_utf8(data, at, end):
         return -1
     if step[0] == NAME:
         is_name = _is_name(data, at, end)
@@ -122,7 +122,7 @@ def _bytes(data: Mask, at: int, step: Rows, row: int, to: RecordColumns) -> Any:
 def _plain(data: Mask, at: int, step: Rows, row: int, to: RecordColumns) -> Any:
     """The place after a value without parts, -1 if the bytes have none."""
     if step[0] == NUMBER:
-        value, at = _number(data, at, step[1])
+        value, at = long_at(data, at, step[1])
         if at >= 0 and step[2] >= 0:
             to.numbers[step[2], row], to.nulls[step[2], row] = value, 0
         return at
@@ -132,11 +132,11 @@ def _plain(data: Mask, at: int, step: Rows, row: int, to: RecordColumns) -> Any:
 
 
 @kernel
-def _listed(data: Mask, at: int) -> tuple[Any, Any]:
+def items_at(data: Mask, at: int) -> tuple[Any, Any]:
     """How many items follow in a list, and the place where they begin, -1 if it can't be."""
-    count, at = _number(data, at, 64)
+    count, at = long_at(data, at, 64)
     if at >= 0 and count < 0:
-        size, at = _number(data, at, 64)
+        size, at = long_at(data, at, 64)
         count = -count if size >= 0 else count
     # each item has a byte at least
     return count, at if 0 <= count <= len(data) - at else -1
@@ -151,7 +151,7 @@ def _turn(data: Mask, at: int, program: Rows, place: int, stack: Rows) -> tuple[
     if kind == JUMP:
         return at, argument
     if kind == BRANCH:
-        branch, at = _number(data, at, 64)
+        branch, at = long_at(data, at, 64)
         is_there = at >= 0 and 0 <= branch < argument
         return (at, place + 1 + branch) if is_there else (-1, place)
     depth = stack[0]
@@ -162,7 +162,7 @@ def _turn(data: Mask, at: int, program: Rows, place: int, stack: Rows) -> tuple[
         place = argument
     else:
         depth = stack[0] = depth + 1
-    count, at = _listed(data, at)
+    count, at = items_at(data, at)
     stack[depth] = count
     if count == 0:
         stack[0] = depth - 1

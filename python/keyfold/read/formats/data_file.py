@@ -7,13 +7,18 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from keyfold.files import orc
+from keyfold.files.avro import data_files as avro
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.marks.mark_columns import with_marks
-from keyfold.read.formats.orc import read_orc
+from keyfold.read.formats.avro import open_avro
+from keyfold.read.formats.orc import open_orc
 from keyfold.read.formats.parquet import read_parquet
 from keyfold.read.formats.wanted import Wanted
+from keyfold.read.formats.whole_files import Opening, read_whole
 from keyfold.stores.files import Files
 from keyfold.wire.specs import DataFile, ScanSpec
+
+_WHOLE: dict[str, Opening] = {orc.SUFFIX: open_orc, avro.SUFFIX: open_avro}
 
 
 def read_file(
@@ -24,6 +29,11 @@ def read_file(
     them, without the rows that the file's deletion vector marks. If `wanted.decide` is given, only
     its columns are decoded at first, where the format lets them be.
     """
-    read = read_orc if file.name.endswith(orc.SUFFIX) else read_parquet
-    for batch in read(scan, store, f"{directory}/{file.name}", file, wanted):
+    path = f"{directory}/{file.name}"
+    opening = next((make for end, make in _WHOLE.items() if file.name.endswith(end)), None)
+    if opening is None:
+        batches = read_parquet(scan, store, path, file, wanted)
+    else:
+        batches = read_whole(scan, store, path, file, wanted, opening)
+    for batch in batches:
         yield with_marks(batch) if wanted.marks else batch

@@ -5,7 +5,7 @@ the manifest's decide about whole files, and every row of a file that is opened 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,72 +13,45 @@ import pyarrow.orc
 
 from keyfold.errors import NotSupportedError
 from keyfold.files import damage, orc
-from keyfold.files.column_mapping import StoredColumn, sources
-from keyfold.files.vectors import deleted
-from keyfold.read.formats.table_columns import adapted, common_number, schema_of
-from keyfold.read.formats.wanted import Wanted
-from keyfold.read.positions import numbered, without
+from keyfold.files.column_mapping import StoredColumn
 from keyfold.stores.files import Files
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic, DataType, Map, Row
-from keyfold.wire.specs import KIND, SEQUENCE, DataFile, ScanSpec
+from keyfold.wire.specs import DataFile
 
 
-def read_orc(
-    scan: ScanSpec, store: Files, path: str, file: DataFile, wanted: Wanted
-) -> Iterator[pa.RecordBatch]:
-    """Batches as `read_file` describes them. Whether rows are -U or -D is read of every file that
-    has kinds. Raises NotSupportedError if the file holds a column in a form whose values can't be
-    known.
+@dataclass(frozen=True)
+class OrcFile:
+    """An open file, and the columns that it has."""
+
+    path: str
+    is_remote: bool
+    source: pa.orc.ORCFile
+    names: Sequence[str]
+
+    def rows(self, found: Sequence[StoredColumn], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of each stripe, each column in its stored type."""
+        stored = {one.name: one.stored for one in found}
+        stripes = orc.stripes(self.path, self.source, names)
+        while True:
+            with damage.decoding(self.path, is_remote=self.is_remote):
+                stripe = next(stripes, None)
+                if stripe is None:
+                    return
+                columns = [
+                    _typed(self.path, name, stripe.column(name), stored.get(name)) for name in names
+                ]
+            yield pa.RecordBatch.from_arrays(columns, names=list(names))
+
+
+def open_orc(store: Files, path: str, file: DataFile) -> OrcFile:
+    """The open file. Reading it raises NotSupportedError if it holds a column in a form whose
+    values can't be known.
     """
     source = orc.opened(store, path, file.size)
     if source.nrows != file.rows:
         raise damage.data_file(path, f"expected {file.rows} rows, found {source.nrows}")
-    # Columns are decoded whole: fields of structs stand where they are in the whole type.
-    found = [
-        replace(one, stored=one.whole or one.stored, whole=None)
-        for one in sources(scan, file.schema_id, wanted.columns)
-    ]
-    number = common_number(file)
-    kinds = [KIND] if wanted.kinds or KIND in source.schema.names else []
-    system = [*([SEQUENCE] if wanted.sequence else []), *kinds]
-    names = [one.name for one in found if one.stored is not None]
-    names += [name for name in system if name != SEQUENCE or number is None]
-    batches = _tables(source, path, found, names or source.schema.names[:1], wanted, store)
-    schema = schema_of(found, system)
-    rows = (adapted(batch, found, schema, number) for batch in batches)
-    placed = numbered(rows, [file.rows], [0]) if wanted.positions else rows
-    gone = deleted(store, scan.layout, path, file)
-    yield from without(gone, placed, [file.rows], [0]) if len(gone) else placed
-
-
-def _tables(
-    source: pa.orc.ORCFile,
-    path: str,
-    found: Sequence[StoredColumn],
-    names: Sequence[str],
-    wanted: Wanted,
-    store: Files,
-) -> Iterator[pa.RecordBatch]:
-    """The stripes in pieces of at most the wanted rows and bytes, each column in its stored type.
-    Raises CorruptDataError if rows are missing.
-    """
-    stored = {one.name: one.stored for one in found}
-    left, stripes = source.nrows, orc.stripes(path, source, names)
-    while True:
-        with damage.decoding(path, is_remote=not store.is_local):
-            stripe = next(stripes, None)
-            if stripe is None:
-                break
-            columns = [_typed(path, name, stripe.column(name), stored.get(name)) for name in names]
-        left -= stripe.num_rows
-        batch = pa.RecordBatch.from_arrays(columns, names=list(names))
-        width = max(batch.nbytes / max(batch.num_rows, 1), 1.0)
-        rows = max(1, min(wanted.batch_rows, int(wanted.batch_bytes / width)))
-        for start in range(0, batch.num_rows, rows):
-            yield batch.slice(start, rows)
-    if left:
-        raise damage.data_file(path, f"{left} of its rows are missing in its stripes")
+    return OrcFile(path, not store.is_local, source, source.schema.names)
 
 
 def _typed(path: str, name: str, column: pa.Array, stored: DataType | None) -> pa.Array:

@@ -2,10 +2,7 @@
 A few bytes of Avro may claim any number of values, any depth, and any size when decompressed.
 """
 
-import bz2
 import json
-import lzma
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -15,18 +12,15 @@ import fastavro
 import pyarrow as pa
 
 from keyfold.files import damage
+from keyfold.stores import avro_blocks
+from keyfold.stores.avro_blocks import SYNC_BYTES
 from keyfold.stores.files import Files
 
 Made = TypeVar("Made")
 _DEPTH_OF_JSON = 200  # a type in a type takes three
-_DEPTH = 32  # of Avro
 MOST_BYTES = 256 << 20  # decompressed
 MOST_RECORDS = 1 << 20
-SYNC_BYTES, _BLOCK_BYTES = 16, 1 << 18
-_MAGIC, _SYNC = (
-    {"type": "fixed", "name": n, "size": s} for n, s in (("Magic", 4), ("Sync", SYNC_BYTES))
-)
-_PRIMITIVE = {"boolean", "int", "long", "float", "double", "bytes", "string"}
+_BLOCK_BYTES = 1 << 18
 
 
 def document(data: bytes) -> Any:
@@ -71,13 +65,17 @@ def _too_deep() -> ValueError:
     return ValueError(f"it is nested deeper than {_DEPTH_OF_JSON} levels")
 
 
-def _record(name: str, **types: Any) -> Any:
-    listed = [{"name": field, "type": kind} for field, kind in types.items()]
-    return fastavro.parse_schema({"type": "record", "name": name, "fields": listed})
-
-
-_HEADER = _record("Header", magic=_MAGIC, meta={"type": "map", "values": "bytes"}, sync=_SYNC)
-_BLOCK = _record("Block", count="long", data="bytes", sync=_SYNC)
+_BLOCK: Any = fastavro.parse_schema(
+    {
+        "type": "record",
+        "name": "Block",
+        "fields": [
+            {"name": "count", "type": "long"},
+            {"name": "data", "type": "bytes"},
+            {"name": "sync", "type": {"type": "fixed", "name": "Sync", "size": SYNC_BYTES}},
+        ],
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -91,13 +89,18 @@ class AvroFile:
 
 def opened(data: bytes) -> AvroFile:
     """The file of these bytes. Raises some exception if they are not an Avro file."""
-    source = BytesIO(data)
-    header: Any = fastavro.schemaless_reader(source, _HEADER, None)
-    meta = header["meta"]
-    if header["magic"] != b"Obj\x01":
-        raise ValueError("it does not begin as an Avro file")
-    codec = meta.get("avro.codec", b"null").decode()
-    return AvroFile(meta["avro.schema"], *_content(source, len(data), codec, header["sync"]))
+    source = avro_blocks.opened(BytesIO(data), len(data))
+    total, parts, left = 0, list[bytes](), MOST_BYTES
+    for count, part in avro_blocks.blocks(source, MOST_BYTES):
+        left -= len(part)
+        total += count
+        if left < 0 or total > MOST_RECORDS:
+            raise ValueError(
+                f"it holds more than {MOST_BYTES >> 20} MiB or {MOST_RECORDS} records, which no "
+                "writer puts into one file (manifest.target-file-size)"
+            )
+        parts.append(part)
+    return AvroFile(source.schema, total, b"".join(parts))
 
 
 def blocks(records: Sequence[bytes], sync: bytes) -> Iterator[bytes]:
@@ -120,7 +123,7 @@ def blocks(records: Sequence[bytes], sync: bytes) -> Iterator[bytes]:
 def checked_schema(schema: bytes) -> Any:
     """The schema of records that nest to an end. Raises some exception if they don't."""
     found = document(schema)
-    _depth(found, {})
+    avro_blocks.check_nested(found)
     return found
 
 
@@ -135,90 +138,3 @@ def decode(data: bytes) -> list[Any]:
     if content.tell() != len(file.content):
         raise ValueError(f"it ends after byte {content.tell()} of {len(file.content)}")
     return records
-
-
-def _content(source: BytesIO, size: int, codec: str, sync: bytes) -> tuple[int, bytes]:
-    """The number of records in all blocks, and their bytes."""
-    total, parts, left = 0, list[bytes](), MOST_BYTES
-    while source.tell() < size:
-        block: Any = fastavro.schemaless_reader(source, _BLOCK, None)
-        part = _CODECS[codec](block["data"], left + 1)
-        if block["sync"] != sync or not 0 <= block["count"] <= len(part):
-            raise ValueError(f"a block of {len(part)} bytes claims {block['count']} records")
-        left -= len(part)
-        total += block["count"]
-        if left < 0 or total > MOST_RECORDS:
-            raise ValueError(
-                f"it holds more than {MOST_BYTES >> 20} MiB or {MOST_RECORDS} records, which no "
-                "writer puts into one file (manifest.target-file-size)"
-            )
-        parts.append(part)
-    return total, b"".join(parts)
-
-
-def _zstandard(data: bytes, most: int) -> bytes:
-    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-        return bytes(stream.read_buffer(most))  # `read` loses its memory where it fails
-
-
-def _snappy(data: bytes, most: int) -> bytes:
-    length = shift = at = 0
-    while shift == 0 or data[at - 1] & 0x80:
-        length |= (data[at] & 0x7F) << shift
-        shift, at = shift + 7, at + 1
-    found: bytes = pa.Codec("snappy").decompress(data[:-4], min(length, most), asbytes=True)
-    return found
-
-
-_CODECS: dict[str, Callable[[bytes, int], bytes]] = {
-    "null": lambda data, most: data,
-    "deflate": lambda data, most: zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, most),
-    "zstandard": _zstandard,
-    "snappy": _snappy,
-    "bzip2": lambda data, most: bz2.BZ2Decompressor().decompress(data, most),
-    "xz": lambda data, most: lzma.LZMADecompressor(memlimit=MOST_BYTES).decompress(data, most),
-}
-
-
-def _depth(schema: Any, named: dict[str, int | None]) -> int:
-    """The depth to which values nest. `named` has the types that are defined, None: not to the end.
-
-    Raises ValueError if the depth has no end, or if values have no bytes: any number of those fits
-    anywhere.
-    """
-    if isinstance(schema, list):
-        return max((_depth(one, named) for one in schema if one != "null"), default=0)
-    if isinstance(schema, str):
-        return 0 if schema in _PRIMITIVE else _referred(schema, named)
-    kind = schema["type"]
-    if kind in ("record", "fixed", "enum"):
-        name = _short(schema["name"])
-        before = named.get(name) or 0
-        named[name] = None
-        found = _depth_of_named(kind, schema, named)
-        named[name] = max(found, before)
-    else:
-        inner = schema.get("items", schema.get("values")) if kind in ("array", "map") else kind
-        found = 1 + _depth(inner, named)
-    if found > _DEPTH:
-        raise ValueError(f"its values nest deeper than {_DEPTH} levels")
-    return found
-
-
-def _depth_of_named(kind: str, schema: Any, named: dict[str, int | None]) -> int:
-    if kind == "record":
-        return 1 + max(_depth(field["type"], named) for field in schema["fields"])
-    if kind == "fixed" and schema["size"] < 1:
-        raise ValueError(f"values of type {schema['name']} have no bytes")
-    return 0
-
-
-def _referred(name: str, named: dict[str, int | None]) -> int:
-    found = named.get(_short(name))
-    if found is None:
-        raise ValueError(f"type {name} holds itself, or nothing, or is not known")
-    return found
-
-
-def _short(name: str) -> str:
-    return name.rpartition(".")[2]

@@ -21,13 +21,14 @@ from keyfold.files import damage
 from keyfold.resources.cache import Cache
 from keyfold.storage.metadata.avro_records import ENTRY_SCHEMA, LIST_SCHEMA, LISTED, Check
 from keyfold.storage.metadata.binary_row import RowCodec
-from keyfold.storage.metadata.documents import SYNC_BYTES, blocks, decode, opened
+from keyfold.storage.metadata.documents import blocks, decode, opened
 from keyfold.storage.metadata.entries import LiveFile, Record, RowShapes
 from keyfold.storage.metadata.live_files import LiveFiles, live_of
 from keyfold.storage.metadata.manifest_columns import ManifestColumns
 from keyfold.storage.metadata.manifest_decoding import columns_of
 from keyfold.storage.metadata.partition_bounds import PartitionBounds
 from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.stores.avro_blocks import SYNC_BYTES
 from keyfold.stores.files import Files
 
 CODEC = "zstandard"

@@ -1,4 +1,6 @@
-"""Tables whose data files Paimon's Java library wrote as ORC: keyfold reads what Java reads."""
+"""Tables whose data files Paimon's Java library wrote as ORC or Avro: keyfold reads what Java
+reads.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +24,8 @@ from keyfold.storage.table import Table
 from keyfold.testing.tables import Record
 
 OPTIONS = {"bucket": "1", "file.format": "orc"}
+AVRO = {"bucket": "1", "file.format": "avro"}
+BOTH = pytest.mark.parametrize("options", [OPTIONS, AVRO], ids=["orc", "avro"])
 PARQUET = {"action": "setOption", "key": "file.format", "value": "parquet"}
 NTZ = "TIMESTAMP(6)"
 COLUMNS: dict[str, Any] = {
@@ -42,6 +46,20 @@ COLUMNS: dict[str, Any] = {
         "fields": [{"id": 0, "name": "p", "type": {"type": "ARRAY", "element": "CHAR(3)"}}],
     },
     "c": "CHAR(5)",
+}
+# What ORC has not, or not rightly.
+MORE: dict[str, Any] = {
+    "h": "SMALLINT",
+    "g": "DOUBLE",
+    "q": "DECIMAL(38, 10)",
+    "o": "TIME(3)",
+    "u": "TIMESTAMP(3)",
+    "i": f"{NTZ} WITH LOCAL TIME ZONE",
+    "j": "TIMESTAMP(3) WITH LOCAL TIME ZONE",
+    "v": "BINARY(2)",
+    "n": {"type": "MAP", "key": "DATE", "value": {"type": "ARRAY", "element": "TIME(0)"}},
+    "w": {"type": "MAP", "key": "STRING", "value": {"type": "MAP", "key": "INT", "value": NTZ}},
+    "z": {"type": "ARRAY", "element": {"type": "ARRAY", "element": "DECIMAL(4, 2)"}},
 }
 
 
@@ -96,6 +114,27 @@ def row(number: int, text: str) -> dict[str, Any]:
     }
 
 
+def more(number: int, text: str) -> dict[str, Any]:
+    """A row with values of the types that only Avro has."""
+    if number % 4 == 3:
+        return row(number, text) | dict.fromkeys(MORE)
+    moment = dt.datetime(1969, 12, 31, 23, 59, 58, 250_000) + dt.timedelta(hours=number)
+    nines = Decimal((0, (9,) * 38, -10))
+    return row(number, text) | {
+        "h": -number,
+        "g": -number / 3,
+        "q": nines if number % 2 else -nines,
+        "o": dt.time(23, 59, 59, 999_000),
+        "u": moment,
+        "i": moment.replace(tzinfo=dt.UTC, microsecond=250_001),
+        "j": moment.replace(tzinfo=dt.UTC),
+        "v": bytes([0, number]),
+        "n": [(dt.date(1960, 1, 1), [dt.time(1), None]), (dt.date(2060, 1, 1), None)],
+        "w": [(text, [(number, moment)]), ("", [])],
+        "z": [[Decimal("-0.01"), None], [], None],
+    }
+
+
 def some(text: str, numbers: range, *, kind: int = 0) -> list[Record]:
     return [(kind, {"k": n, "n": n * 10, "v": f"{text}{n}"}) for n in numbers]
 
@@ -103,18 +142,24 @@ def some(text: str, numbers: range, *, kind: int = 0) -> list[Record]:
 SMALL = {"k": "INT", "n": "INT", "v": "STRING"}
 
 
-def test_every_type(tmp_path: Path, paimon: Paimon) -> None:
-    shared = Shared(tmp_path, paimon, Shape("t", COLUMNS, ("k",), (), OPTIONS))
-    shared.write([(0, row(n, "a")) for n in range(24)])
-    shared.write([(0, row(n, "b")) for n in range(8, 12)])
-    assert shared.formats() == {"orc"}
+@BOTH
+def test_every_type(tmp_path: Path, paimon: Paimon, options: dict[str, str]) -> None:
+    is_avro = options is AVRO
+    columns, made = (COLUMNS | MORE, more) if is_avro else (COLUMNS, row)
+    shared = Shared(tmp_path, paimon, Shape("t", columns, ("k",), (), options))
+    shared.write([(0, made(n, "a")) for n in range(24)])
+    shared.write([(0, made(n, "b")) for n in range(8, 12)])
+    assert shared.formats() == {options["file.format"]}
     assert shared.check_same().num_rows == 24
     table = keyfold.connect(shared.folder).table(f"{NAMESPACE}.t")
     assert table.scan(["k"], "c = 'b'").to_arrow().num_rows == 3
 
 
-def test_pruned_looked_up_and_streamed(tmp_path: Path, paimon: Paimon) -> None:
-    options = OPTIONS | {"changelog-producer": "input"}
+@BOTH
+def test_pruned_looked_up_and_streamed(
+    tmp_path: Path, paimon: Paimon, options: dict[str, str]
+) -> None:
+    options = options | {"changelog-producer": "input"}
     shared = Shared(tmp_path, paimon, Shape("t", SMALL, ("k",), (), options))
     shared.write(some("a", range(20)))
     shared.write(some("b", range(5, 8)))
@@ -130,29 +175,36 @@ def test_pruned_looked_up_and_streamed(tmp_path: Path, paimon: Paimon) -> None:
     kinds = {"insert": 43, "delete": 3}
     named = changes["_change_type"].to_pylist()
     assert {one: named.count(one) for one in named} == kinds
-    assert {file.name.rpartition(".")[2] for file in shared.table.live_files()} == {"orc"}
+    assert shared.formats() == {options["file.format"]}
 
 
-def test_another_format_during_its_life(tmp_path: Path, paimon: Paimon) -> None:
-    shared = Shared(tmp_path, paimon, Shape("t", SMALL, ("k",), (), OPTIONS))
+@BOTH
+def test_another_format_during_its_life(
+    tmp_path: Path, paimon: Paimon, options: dict[str, str]
+) -> None:
+    kind = options["file.format"]
+    shared = Shared(tmp_path, paimon, Shape("t", SMALL, ("k",), (), options))
     shared.write(some("a", range(20)))
     layout = shared.table.layout
-    with pytest.raises(NotSupportedError, match=r"its option file\.format is 'orc'"):
+    with pytest.raises(NotSupportedError, match=rf"its option file\.format is '{kind}'"):
         shared.keyfold.write(layout, "t", some("b", range(3)))
     paimon.alter(shared.java.folder("t"), [PARQUET])
     shared.java.alter("t", Change("rename", "v", "w"))
     shared.java.alter("t", Change("add", "more", "INT"))
     new = [(0, {"k": n, "n": n, "w": "c", "more": n}) for n in range(15, 25)]
     shared.keyfold.write(shared.table.layout, "t", new)
-    assert shared.formats() == {"orc", "parquet"}
+    assert shared.formats() == {kind, "parquet"}
     assert shared.check_same().num_rows == 25
     shared.keyfold.compact("t", full=True)
     assert shared.formats() == {"parquet"}
     assert shared.check_same().num_rows == 25
 
 
-def test_deletion_vectors_mark_rows(tmp_path: Path, paimon: Paimon) -> None:
-    options = OPTIONS | {"deletion-vectors.enabled": "true"}
+@BOTH
+def test_deletion_vectors_mark_rows(
+    tmp_path: Path, paimon: Paimon, options: dict[str, str]
+) -> None:
+    options = options | {"deletion-vectors.enabled": "true"}
     shared = Shared(tmp_path, paimon, Shape("t", SMALL, ("k",), (), options))
     for text, numbers in (("a", range(5000)), ("b", range(5, 9)), ("c", range(30, 33))):
         shared.write(some(text, numbers))
@@ -211,12 +263,13 @@ def test_instants(tmp_path: Path, paimon: Paimon) -> None:
     assert shared.check_same()["i"].to_pylist() == [instant]
 
 
-def test_a_damaged_file(tmp_path: Path, paimon: Paimon) -> None:
-    shared = Shared(tmp_path, paimon, Shape("t", SMALL, ("k",), (), OPTIONS))
+@BOTH
+def test_a_damaged_file(tmp_path: Path, paimon: Paimon, options: dict[str, str]) -> None:
+    shared = Shared(tmp_path, paimon, Shape("t", SMALL, ("k",), (), options))
     shared.write(some("a", range(2000)))
     table = keyfold.connect(shared.folder).table(f"{NAMESPACE}.t")
     assert table.check(pages=True) == []
-    (path,) = shared.java.folder("t").rglob("*.orc")
+    (path,) = shared.java.folder("t").rglob(f"bucket-0/*.{options['file.format']}")
     whole = path.read_bytes()
     path.write_bytes(whole[:50] + bytes(len(whole) - 80) + whole[-30:])
     with pytest.raises(CorruptDataError, match=str(path)):

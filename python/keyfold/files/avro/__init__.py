@@ -1,0 +1,1 @@
+"""Avro files: their blocks and schemas, and the columns of those that hold rows."""
