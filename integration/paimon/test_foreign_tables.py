@@ -5,6 +5,7 @@ Java reads, and what can't be read or written rightly is refused, by the name of
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,9 +13,10 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+import keyfold as keyfold_api
 from integration.paimon.bench import in_order
 from integration.paimon.library import Paimon
-from integration.paimon.sides import Java, Keyfold, Shape
+from integration.paimon.sides import NAMESPACE, Java, Keyfold, Shape
 from integration.planning.plans import plan_of
 from keyfold.errors import NotSupportedError
 from keyfold.testing.tables import Record
@@ -211,6 +213,41 @@ def test_files_in_another_place_are_named(
     table = Foreign(Java(keyfold.warehouse, paimon), keyfold, name, shape(name, options))
     with pytest.raises(NotSupportedError, match=f"lies outside the table .*{tmp_path}"):
         keyfold.read(table.layout, name)
+
+
+def test_index_files_beside_data_are_cloned(keyfold: Keyfold, paimon: Paimon, name: str) -> None:
+    options = {"bucket": "-1", "deletion-vectors.enabled": "true"}
+    made = shape(name, options | {"index-file-in-data-file-dir": "true"})
+    table = Foreign(Java(keyfold.warehouse, paimon), keyfold, name, made)
+    table.java.compact(name, full=True)
+    table.java.write(table.layout, name, rows("c", range(3)))
+    table.java.compact(name, full=False)
+    folder = table.java.folder(name)
+    assert {path.parent.name for path in folder.rglob("index-*")} == {"bucket-0", "manifest"}
+    assert any(file.vector for file in keyfold.table(name).live_files())
+    table.check_same()
+    copied = f"{name}_copied"
+    keyfold_api.connect(str(keyfold.warehouse)).table(f"{NAMESPACE}.{name}").clone(
+        f"{NAMESPACE}.{copied}"
+    )
+    shutil.rmtree(folder)
+    theirs = in_order(table.java.read(table.layout, copied))
+    assert in_order(keyfold.read(table.layout, copied)) == theirs
+    assert len(theirs) == 20
+
+
+def test_the_partition_of_blank_text(keyfold: Keyfold, paimon: Paimon, name: str) -> None:
+    columns = {"k": "INT", "p": "STRING"}
+    made = Shape(name, columns, ("p", "k"), ("p",), {"partition.default-name": "none"})
+    java = Java(keyfold.warehouse, paimon)
+    java.create(made)
+    layout = keyfold.table(name).layout
+    java.write(layout, name, [(0, {"k": n, "p": "x" if n % 2 else ""}) for n in range(6)])
+    keyfold.write(layout, name, [(0, {"k": 0, "p": ""}), (0, {"k": 9, "p": ""})])
+    assert {one.name for one in java.folder(name).glob("p=*")} == {"p=x", "p=none"}
+    theirs = in_order(java.read(layout, name))
+    assert in_order(keyfold.read(layout, name)) == theirs
+    assert len(theirs) == 7
 
 
 @pytest.mark.parametrize("kind", ["TIME(6)", "MULTISET<INT>"])

@@ -178,6 +178,21 @@ def test_pruned_looked_up_and_streamed(
     assert shared.formats() == {options["file.format"]}
 
 
+def test_changelogs_of_another_format(tmp_path: Path, paimon: Paimon) -> None:
+    options = {"bucket": "1", "changelog-producer": "input", "changelog-file.format": "avro"}
+    shared = Shared(tmp_path, paimon, Shape("t", SMALL, ("k",), (), options))
+    shared.write(some("a", range(20)))
+    shared.write(some("b", range(3), kind=3))  # -D
+    assert shared.formats() == {"parquet"}
+    (folder,) = shared.java.folder("t").glob("bucket-0")
+    assert {path.suffix for path in folder.glob("changelog-*")} == {".avro"}
+    table = keyfold.connect(shared.folder).table(f"{NAMESPACE}.t")
+    named = table.changes().to_arrow()["_change_type"].to_pylist()
+    assert {one: named.count(one) for one in named} == {"insert": 20, "delete": 3}
+    with pytest.raises(NotSupportedError, match=r"its option changelog-file\.format is 'avro'"):
+        shared.keyfold.write(shared.table.layout, "t", some("c", range(3)))
+
+
 @BOTH
 def test_another_format_during_its_life(
     tmp_path: Path, paimon: Paimon, options: dict[str, str]

@@ -60,8 +60,12 @@ def check(store: Files, layout: TableLayout, path: str, file: DataFile) -> None:
 
 def index_path(layout: TableLayout, folder: str, name: str) -> str:
     """The path of an index file that names data files in a folder."""
-    beside = layout.options.get(BESIDE_DATA, "false").strip().lower() == "true"
-    return f"{folder if beside else f'{layout.location}/index'}/{name}"
+    return f"{folder if is_beside_data(layout) else f'{layout.location}/index'}/{name}"
+
+
+def is_beside_data(layout: TableLayout) -> bool:
+    """Whether index files are in the folders of data files."""
+    return layout.options.get(BESIDE_DATA, "false").strip().lower() == "true"
 
 
 def encoded(

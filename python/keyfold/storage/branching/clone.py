@@ -16,11 +16,13 @@ from pathlib import Path
 
 from keyfold.errors import NotSupportedError
 from keyfold.files import damage
+from keyfold.files.vectors import is_beside_data
 from keyfold.resources.threads import done
 from keyfold.storage.catalogs.interface import Catalog, Staged
 from keyfold.storage.catalogs.warehouse import WarehouseCatalog
 from keyfold.storage.maintenance.retained import metadata
 from keyfold.storage.metadata.documents import text_of
+from keyfold.storage.metadata.index_manifests import WRITTEN, read_entries
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.wire.layout import sql_name
@@ -94,8 +96,18 @@ def _schemas(table: Table) -> Iterator[_File]:
 
 
 def _metadata(table: Table, snapshot: Snapshot) -> Iterator[_File]:
+    """All that the snapshot names but data files. Paimon's writers may have put index files beside
+    these.
+    """
+    layout, beside = table.layout, {}
+    if is_beside_data(layout):
+        entries = read_entries(table.manifests, snapshot.index_manifest)
+        for one in (entry for entry in entries if entry.kind in WRITTEN):
+            folder = Partition.of(layout, one.partition).bucket_folder(layout, one.bucket)
+            beside[f"index/{one.file}"] = f"{folder}/{one.file}"
     for path in sorted(metadata(table.manifests, snapshot)):
-        yield _File(f"{table.layout.location}/{path}", path)
+        place = beside.get(path, f"{layout.location}/{path}")
+        yield _File(place, place.removeprefix(layout.location).lstrip("/"))
 
 
 def _ids(table: Table) -> Iterator[_File]:
