@@ -136,6 +136,39 @@ def test_a_write_compacts_the_buckets_it_touched(tmp_path: Path) -> None:
     assert compaction.levels(table) == {5: 2}
 
 
+def test_small_buckets_that_lack_a_run_join_those_that_are_due(tmp_path: Path) -> None:
+    columns = (tables.column("p"), tables.column("k"), tables.column("v"))
+    table = tables.table(tmp_path, tables.new_table(*columns, key="p,k", by="p", bucket="1"))
+
+    def add(partition: int, jobs: int, count: int = 20) -> None:
+        random = Random(partition)
+        rows = [{"p": partition, "k": k, "v": random.randrange(1 << 40)} for k in range(count)]
+        for _ in range(jobs):
+            harness.upsert(table, rows)
+
+    def due() -> set[tuple[str, int, int]]:
+        steps = compaction.plan(table, "auto")["steps"]
+        return {(step["partition"], step["files"], step["level"]) for step in steps}
+
+    add(1, 4)
+    add(2, 3)
+    add(3, 1, 60_000)
+    add(3, 3)
+    assert due() == set()
+    add(4, 4)
+    add(4, 1)
+    assert due() == {("p=1", 4, 5), ("p=4", 5, 5)}, "3 has as many runs, but is not small"
+
+
+def test_a_small_bucket_is_merged_whole(tmp_path: Path) -> None:
+    for name, count, picked in (("small", 10_000, (5, 5)), ("large", 60_000, (4, 4))):
+        table = made(tmp_path / name)
+        fill_base(table, count)
+        fill(table, 4)
+        (step,) = compaction.plan(table, "auto")["steps"]
+        assert (step["files"], step["level"]) == picked, name
+
+
 def test_a_write_only_table_is_compacted_by_hand(tmp_path: Path) -> None:
     table = made(tmp_path, write_only="true")
     fill(table)

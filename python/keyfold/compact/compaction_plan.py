@@ -22,6 +22,7 @@ from keyfold.compact.pick import (
     PickRules,
     RunPick,
     bucket_runs,
+    pick_small,
     pick_whole,
     unit,
     whole,
@@ -192,7 +193,8 @@ def _chosen(
     rewriting: Rewriting,
 ) -> Iterator[_Chosen]:
     """The picks within the bytes that are allowed, the buckets with most runs first."""
-    left = _allowed(options, asked)
+    left, is_any_due = _allowed(options, asked), False
+    takes_small = asked.strategy == AUTO and options.changelog_producer != FULL_COMPACTION
     buckets = {
         place: bucket_runs([file.as_read(options) for file in files])
         for place, files in places.items()
@@ -204,6 +206,9 @@ def _chosen(
         wanted: RunPick | None = RunPick(len(found), rules.top)
         if asked.strategy != FULL:
             wanted = pick_whole(found, rules, is_due=_is_due(files, rules, options))
+        if takes_small:
+            wanted = pick_small(found, rules, wanted, joins=is_any_due)
+        is_any_due = is_any_due or wanted is not None
         fitting = _fitting(asked, rules, found, rewriting, wanted, left)
         if fitting is None:
             continue

@@ -20,6 +20,8 @@ from keyfold.options.changelogs import takes_level_0
 from keyfold.options.declared import TableOptions
 from keyfold.storage.metadata.entries import LiveFile
 
+SMALL_BYTES = 256 << 10  # of a bucket: its files cost more than its rows
+
 
 class Sized(Protocol):
     """The properties of a run that decide about a pick."""
@@ -91,6 +93,18 @@ def pick(runs: Sequence[Sized], rules: PickRules, *, is_due: bool = False) -> Ru
     found = _by_ratio(runs, rules, 1)
     if found is None and len(runs) > rules.trigger:
         found = _by_ratio(runs, rules, len(runs) - rules.trigger + 1)
+    return found
+
+
+def pick_small(
+    runs: Sequence[Sized], rules: PickRules, found: RunPick | None, *, joins: bool
+) -> RunPick | None:
+    """All runs if the bucket is small and due, so that it is due again as late as can be; or if it
+    lacks one run and `joins` others that are due, so that one commit serves all. Else as `found`.
+    """
+    is_due = found is not None or joins
+    if is_due and _size(runs) <= SMALL_BYTES and len(runs) >= max(rules.trigger - joins, 2):
+        return RunPick(len(runs), rules.top)
     return found
 
 

@@ -13,7 +13,7 @@ from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.metadata.entries import ADD, LAST_SEQUENCE, Record
 from keyfold.storage.metadata.index_manifests import IndexEntry, write_entries
 from keyfold.storage.metadata.merging import merge
-from keyfold.storage.metadata.snapshot_files import number_above
+from keyfold.storage.metadata.snapshot_files import keep_listed, listed_of, number_above
 from keyfold.storage.metadata.snapshots import (  # fmt: skip
     BATCH_COMMIT_IDENTIFIER,
     IN_ORDER,
@@ -63,7 +63,7 @@ def attempt(
     """
     written: list[str] = []
     try:
-        snapshot = _prepare(table, by, base, entries, written)
+        snapshot, listed = _prepare(table, by, base, entries, written)
     except BaseException:
         _remove(table, entries, written)
         raise
@@ -74,7 +74,9 @@ def attempt(
         raise
     if not is_published:
         _remove(table, entries, written)
-    return int(snapshot.id) if is_published else None
+        return None
+    keep_listed(table.manifests, snapshot, listed)
+    return int(snapshot.id)
 
 
 def _remove(table: Table, entries: Entries, written: Sequence[str]) -> None:
@@ -86,15 +88,17 @@ def _remove(table: Table, entries: Entries, written: Sequence[str]) -> None:
 
 def _prepare(
     table: Table, by: CommitInfo, base: Snapshot | None, entries: Entries, written: list[str]
-) -> Snapshot:
-    """The snapshot to publish; names of the files it needs are added to `written` beforehand."""
+) -> tuple[Snapshot, list[Record]]:
+    """The snapshot to publish, and records of its manifests. The names of the files that it needs
+    are added to `written` beforehand.
+    """
     manifests, schema_id = table.manifests, table.layout.schema_id
     unique, millis = uuid.uuid4(), int(time.time() * 1000)
     base_list, delta_list = f"manifest-list-{unique}-0", f"manifest-list-{unique}-1"
     written += [base_list, delta_list]
     delta = manifests.write(entries.delta, schema_id)
     written += [record["_FILE_NAME"] for record in delta]
-    listed = [] if base is None else manifests.listed(base)
+    listed = [] if base is None else listed_of(manifests, base)
     kept, fresh = merge(
         manifests, listed, table.options, schema_id, whole_table=by.merges_manifests
     )
@@ -125,17 +129,18 @@ def _prepare(
         properties={**(by.properties or {}), **told},
     )
     if not entries.changelog:
-        return snapshot
+        return snapshot, kept + delta
     changelog_list = f"manifest-list-{unique}-2"
     written.append(changelog_list)
-    listed = manifests.write(entries.changelog, schema_id)
-    written += [record["_FILE_NAME"] for record in listed]
-    return replace(
+    logged = manifests.write(entries.changelog, schema_id)
+    written += [record["_FILE_NAME"] for record in logged]
+    with_changelog = replace(
         snapshot,
         changelog_manifest_list=changelog_list,
-        changelog_manifest_list_size=manifests.write_list(changelog_list, listed),
+        changelog_manifest_list_size=manifests.write_list(changelog_list, logged),
         changelog_record_count=sum(map(_signed_rows, entries.changelog)),
     )
+    return with_changelog, kept + delta
 
 
 def _indexed(

@@ -29,7 +29,7 @@ LISTS: Cache[list[Record]] = Cache(_MANIFESTS_KEPT, len)
 
 def live_of_snapshot(manifests: Manifests, snapshot: Snapshot) -> LiveFiles:
     """The files of a snapshot; which entries they are is kept for the last few snapshots."""
-    key, listed = _lists_of(manifests, snapshot), _listed(manifests, snapshot)
+    key, listed = _lists_of(manifests, snapshot), listed_of(manifests, snapshot)
     vectors = vectors_of(manifests, snapshot)
     known = LIVE.get(key)
     if known is not None:
@@ -44,7 +44,7 @@ def live_where(manifests: Manifests, snapshot: Snapshot, asked: Asked) -> tuple[
     none of them are not read: then the number is what the lists of manifests say.
     """
     if asked != Asked(asked.takes):
-        listed = _listed(manifests, snapshot)
+        listed = listed_of(manifests, snapshot)
         some = listed
         if asked.may_hold is not None:
             some = manifests.that_may_hold(listed, asked.may_hold)
@@ -60,12 +60,12 @@ def live_where(manifests: Manifests, snapshot: Snapshot, asked: Asked) -> tuple[
 
 def are_all_of(manifests: Manifests, snapshot: Snapshot, buckets: int) -> bool:
     """Whether all files of a snapshot are surely of this number of buckets, as its lists say it."""
-    return all(one.get("_TOTAL_BUCKETS") == buckets for one in _listed(manifests, snapshot))
+    return all(one.get("_TOTAL_BUCKETS") == buckets for one in listed_of(manifests, snapshot))
 
 
 def listed_count(manifests: Manifests, snapshot: Snapshot) -> int:
     """The number of a snapshot's files, as the lists of its manifests say it."""
-    return _count_of(_listed(manifests, snapshot))
+    return _count_of(listed_of(manifests, snapshot))
 
 
 def _count_of(listed: Iterable[Record]) -> int:
@@ -104,14 +104,14 @@ def number_above(
             if before is None:
                 break
             found = before
-    return _highest_of(manifests, _listed(manifests, snapshot))
+    return _highest_of(manifests, listed_of(manifests, snapshot))
 
 
 def _highest_of(manifests: Manifests, listed: Iterable[Record]) -> int:
     return max((manifests.decoded(one).highest_added for one in listed), default=-1)
 
 
-def _listed(manifests: Manifests, snapshot: Snapshot) -> list[Record]:
+def listed_of(manifests: Manifests, snapshot: Snapshot) -> list[Record]:
     """The manifests of a snapshot; those of the last few snapshots are kept."""
     key = _lists_of(manifests, snapshot)
     found = LISTS.get(key)
@@ -119,6 +119,13 @@ def _listed(manifests: Manifests, snapshot: Snapshot) -> list[Record]:
         found = manifests.listed(snapshot)
         LISTS.put(key, found)
     return found
+
+
+def keep_listed(manifests: Manifests, snapshot: Snapshot, listed: list[Record]) -> None:
+    """Keep the manifests of a snapshot that this process has published: the next job, which is
+    planned on it, need not decode them.
+    """
+    LISTS.put(_lists_of(manifests, snapshot), listed)
 
 
 def _lists_of(manifests: Manifests, snapshot: Snapshot) -> tuple[str, str]:
