@@ -24,7 +24,7 @@ def flushed(path: Path) -> int:
     """How many descriptors are left of a file that is flushed in parts."""
     before, content = descriptors(), bytes(PART_BYTES)
     with path.open("wb", buffering=0) as sink:
-        flush = Flush(path)
+        flush = Flush(str(path))
         for part in range(1, 4):
             sink.write(content)
             flush.begin(part * PART_BYTES)
@@ -81,7 +81,7 @@ def flushed_files(folder: Path, places: int) -> tuple[list[Path], list[int]]:
 
     def told(flush: Flush) -> None:
         end(flush)
-        ended.append(flush.path)
+        ended.append(Path(flush.path))
         made.append(len(list(folder.rglob("data-*"))))
 
     Flush.end = told  # type: ignore[method-assign]

@@ -54,11 +54,14 @@ def _parts(root: str, path: str) -> tuple[list[str], str]:
 
 
 def _step(at: int, folder: str, path: str, *, make: bool) -> int:
-    if make:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(folder, dir_fd=at)
     try:
         return os.open(folder, _STEP, dir_fd=at)
+    except FileNotFoundError:
+        if not make:
+            raise
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder, dir_fd=at)
+        return _step(at, folder, path, make=False)
     except NotADirectoryError:
         kind = _kind(os.stat(folder, dir_fd=at, follow_symlinks=False))
         raise odd_place(path, f"{folder} is {kind}; expected a folder") from None

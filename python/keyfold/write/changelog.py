@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -86,4 +85,4 @@ def _copy(target: Target, source: str, path: str, size: int, flushes: Flushes) -
         for start in range(0, size, _COPIED):
             sink.write(target.store.ranges(source, [(start, min(size, start + _COPIED))])[0])
     if target.is_synced:
-        flushes.add(Flush(Path(path)), size)
+        flushes.add(Flush(path), size)

@@ -14,7 +14,6 @@ import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from pathlib import Path
 
 from keyfold.stores import refusals
 
@@ -28,7 +27,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 class Flush:
     """The flush of a local file that is being written, with a descriptor of its own."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._begun = 0
@@ -44,7 +43,7 @@ class Flush:
 
     def end(self) -> None:
         """Wait until the whole file is on the disk. Raises OSError if it can't be written."""
-        with refusals.writing(str(self.path)):
+        with refusals.writing(self.path):
             os.fsync(self._descriptor)
 
     def close(self) -> None:

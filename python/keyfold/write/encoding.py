@@ -29,7 +29,7 @@ from keyfold.options.declared import TableOptions
 
 _SAMPLE = 1 << 12
 _TRIED_ROWS = 1 << 14
-_FEW_BYTES = 1 << 11
+FEW_BYTES = 1 << 11
 # Compression stays if it saves an eighth; beside a dictionary, which may be given up later; and if
 # the sample says little, such as nulls.
 _LEAST_GAIN = 8
@@ -55,22 +55,36 @@ MOST_BYTES = 8 << 20
 def writer_settings(
     options: TableOptions, schema: pa.Schema, first: pa.Table, long: Collection[str] = ()
 ) -> dict[str, Any]:
-    """The arguments of ParquetWriter for a file whose first rows are `first`. No statistics and no
-    samples are taken of `long` columns.
+    """The arguments of ParquetWriter for a file whose first rows are `first`, of more than
+    FEW_BYTES. No statistics and no samples are taken of `long` columns.
     """
-    is_small = first.nbytes <= _FEW_BYTES
     repeated = [
         field.name
-        for field in ([] if is_small else schema)
+        for field in schema
         if field.name not in long and _may_repeat(field.type) and _repeats(first[field.name])
     ]
+    settings = _settings(options, schema, long) | {"use_dictionary": repeated or False}
+    if long or len(first) < _TRIED_ROWS or options.file_compression == "none":
+        return settings
+    return settings | _tried(settings, first.slice(0, _TRIED_ROWS), repeated)
+
+
+def settings_of_few(options: TableOptions, schema: pa.Schema) -> dict[str, Any]:
+    """The arguments of ParquetWriter for a file of up to FEW_BYTES."""
+    return _settings(options, schema) | {"compression": "none", "compression_level": None}
+
+
+def _settings(
+    options: TableOptions, schema: pa.Schema, long: Collection[str] = ()
+) -> dict[str, Any]:
+    """The arguments that do not depend on rows."""
     # Statistics are named by leaf; those below the top level are never read.
     known = [f.name for f in schema if f.name not in long and not pa.types.is_nested(f.type)]
     encoding = {field.name: "DELTA_BINARY_PACKED" for field in schema if _is_whole(field.type)}
-    settings = {
+    return {
         "compression": options.file_compression,
         "compression_level": options.zstd_level if options.file_compression == "zstd" else None,
-        "use_dictionary": repeated or False,
+        "use_dictionary": False,
         "column_encoding": encoding,
         "store_decimal_as_integer": True,
         "store_schema": False,
@@ -79,11 +93,6 @@ def writer_settings(
         "write_page_checksum": True,
         "write_statistics": known if long else True,
     }
-    if is_small:
-        return settings | {"compression": "none", "compression_level": None}
-    if long or len(first) < _TRIED_ROWS or options.file_compression == "none":
-        return settings
-    return settings | _tried(settings, first.slice(0, _TRIED_ROWS), repeated)
 
 
 def _tried(settings: dict[str, Any], sample: pa.Table, repeated: Sequence[str]) -> dict[str, Any]:
@@ -148,6 +157,8 @@ def _repeats(column: pa.ChunkedArray) -> bool:
 
 def long_columns(table: pa.Table) -> frozenset[str]:
     """The columns that hold a text or binary of LONG bytes or more, at any depth."""
+    if table.nbytes < LONG:
+        return frozenset()
     large = [
         name
         for name, column in zip(table.column_names, table.columns, strict=True)

@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from keyfold.errors import TableError
+from keyfold.files.leaves import Leaves, leaves_of
 from keyfold.lazy import cached_property
 from keyfold.merge.kinds import is_retract
 from keyfold.merge.marks.mark_columns import is_marked as has_marks
@@ -32,7 +32,13 @@ from keyfold.types.required import fitted
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, KIND, MARKED_SUFFIX, SEQUENCE, FileMeta
 from keyfold.write.durable import Flush, Flushes
-from keyfold.write.encoding import long_columns, regrouped, writer_settings
+from keyfold.write.encoding import (
+    FEW_BYTES,
+    long_columns,
+    regrouped,
+    settings_of_few,
+    writer_settings,
+)
 from keyfold.write.job import delete_files, file_names
 from keyfold.write.schema import KEY_PREFIX, file_schema
 from keyfold.write.stats import as_batch, collect
@@ -47,6 +53,7 @@ class Target:
     options: TableOptions
     level: int = 0
     names: Iterator[str] = field(default_factory=file_names)
+    _leaves: dict[bool, Leaves] = field(default_factory=dict)
 
     @cached_property
     def store(self) -> Files:
@@ -60,9 +67,21 @@ class Target:
         return [file_schema(self.layout, is_thin=is_thin, is_marked=f) for f in (False, True)]
 
     @cached_property
+    def of_few(self) -> list[dict[str, Any]]:
+        """The settings of writers of files of a few rows, without marks and with them."""
+        return [settings_of_few(self.options, schema) for schema in self.schemas]
+
+    @cached_property
     def atomic(self) -> list[pa.Field]:
         """The columns that statistics are kept of."""
         return [column.arrow_field for column in self.layout.columns if is_atomic(column.type)]
+
+    def leaves(self, metadata: pq.FileMetaData, *, is_marked: bool) -> Leaves:
+        """The columns of a file with marks, or without, as its schema says."""
+        found = self._leaves.get(is_marked)
+        if found is None:
+            found = self._leaves[is_marked] = leaves_of(metadata)
+        return found
 
     @property
     def is_synced(self) -> bool:
@@ -114,7 +133,7 @@ def _written(
             table = _stored(chunk, schema, sequence)
             if file is None:
                 file = _OpenFile(target, directory, table, is_marked, long)
-            file.write(table, rows)
+            file.write(table, rows, _count_deletes(chunk))
             if file.size >= target.options.target_file_size:
                 yield file.close(flushes)
                 file = None
@@ -143,11 +162,13 @@ class _OpenFile:
         self._name = next(target.names) + (MARKED_SUFFIX if is_marked else FILE_SUFFIX)
         self._path = f"{directory}/{self._name}"
         self._sink = target.store.create(self._path)
-        self._flush = Flush(Path(self._path)) if target.is_synced else None
+        self._flush = Flush(self._path) if target.is_synced else None
         # The `_KEY_` copy of a long key is long too.
         self._long = long
         names = {f.name for f in first.schema if f.name.removeprefix(KEY_PREFIX) in long}
-        settings = writer_settings(target.options, first.schema, first, names)
+        settings = target.of_few[is_marked]
+        if names or first.nbytes > FEW_BYTES:
+            settings = writer_settings(target.options, first.schema, first, names)
         try:
             with refusals.writing(self._path):
                 self._writer = pq.ParquetWriter(self._sink, first.schema, **settings)
@@ -169,13 +190,13 @@ class _OpenFile:
         return self.is_marked >= is_marked and self._long >= long
 
     @metered("encode")
-    def write(self, table: pa.Table, row_group_rows: int) -> None:
-        """Append row groups."""
+    def write(self, table: pa.Table, row_group_rows: int, deletes: int) -> None:
+        """Append row groups, with `deletes` retractions."""
         with refusals.writing(self._path):
             self._writer.write_table(table, row_group_size=row_group_rows)
         if self._flush is not None:
             self._flush.begin(self.size)
-        self._deletes += _count_deletes(table[KIND])
+        self._deletes += deletes
         for name in self._nulls:
             self._nulls[name] += table[name].null_count
         keys = table.select(list(self._target.layout.key))
@@ -205,7 +226,8 @@ class _OpenFile:
     def _describe(self, metadata: pq.FileMetaData, size: int) -> FileMeta:
         layout, atomic = self._target.layout, self._target.atomic
         names = [field.name for field in atomic]
-        *ranges, sequences = collect(metadata, self._schema, [*names, SEQUENCE])
+        leaves = self._target.leaves(metadata, is_marked=self.is_marked)
+        *ranges, sequences = collect(metadata, leaves, self._schema, [*names, SEQUENCE])
         value_stats = as_batch(ranges, atomic)
         nulls = {name: found.nulls for name, found in zip(names, ranges, strict=True)}
         nulls |= {name: count for name, count in self._nulls.items() if name in nulls}
@@ -235,9 +257,11 @@ def _bounds(first: pa.Table, last: pa.Table, keys: list[pa.Field]) -> pa.RecordB
     return both.combine_chunks().to_batches()[0]
 
 
-def _count_deletes(kinds: pa.ChunkedArray) -> int:
+def _count_deletes(rows: pa.Table) -> int:
     """The number of rows that are retractions."""
-    return sum(int(is_retract(chunk.to_numpy()).sum()) for chunk in kinds.chunks)
+    if KIND not in rows.schema.names:
+        return 0
+    return sum(int(is_retract(chunk.to_numpy()).sum()) for chunk in rows[KIND].chunks)
 
 
 def _stored(table: pa.Table, schema: pa.Schema, sequence: int | None) -> pa.Table:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from keyfold.files.leaves import leaves_of
+from keyfold.files.leaves import Leaves
 from keyfold.types.literals import decimal_of
 from keyfold.types.type_table import numbers_of
 
@@ -24,9 +24,10 @@ class MinMax:
     stored: pa.DataType
 
 
-def collect(metadata: pq.FileMetaData, schema: pa.Schema, names: Sequence[str]) -> list[MinMax]:
+def collect(
+    metadata: pq.FileMetaData, leaves: Leaves, schema: pa.Schema, names: Sequence[str]
+) -> list[MinMax]:
     """The range over all row groups of each named top-level atomic column, as physical values."""
-    leaves = leaves_of(metadata)
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     return [
         _merge([group.column(leaves[name].place) for group in groups], schema.field(name).type)
