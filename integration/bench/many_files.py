@@ -13,9 +13,11 @@ import json
 import os
 import random
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -55,11 +57,12 @@ STEPS = {
     "everything": "plan of everything",
     "sent": "the same with its tasks as Spark is sent them",
 }
+BESIDE = "plan of one partition while a thread plans everything: median, longest"
 ABOUT = """\
 `python -m integration.bench.many_files` wrote this section. Tables have partitions of 100 buckets
 with one file each, of statistics over seven columns; they are made of manifests alone, whose data
-files do not exist. Each size has a process of its own. Seconds, and in brackets seconds of
-processor, which is what counts where other work shares the cores; one run."""
+files do not exist. Each size has a process of its own. Seconds of processor, as other work shared
+the cores, but for plans beside another: those are of the clock. One run."""
 
 
 def new_table() -> NewTable:
@@ -99,14 +102,14 @@ def _records(found: Table, template: Record, files: int) -> Iterator[Record]:
 
 
 def measured(folder: Path, files: int) -> dict[str, Any]:
-    """The seconds of each step in this process, and those of its processor; MB at the end."""
+    """The seconds of processor of each step in this process; MB at the end."""
     partition = files // BUCKETS // 2
-    took: dict[str, tuple[float, float]] = {}
+    took: dict[str, float] = {}
 
     def step(name: str, do: Callable[[], Any]) -> Any:
-        began, used = time.perf_counter(), time.process_time()
+        began = time.process_time()
         answer = do()
-        took[name] = time.perf_counter() - began, time.process_time() - used
+        took[name] = time.process_time() - began
         return answer
 
     def load() -> Table:
@@ -144,7 +147,21 @@ def measured(folder: Path, files: int) -> dict[str, Any]:
     before = _megabytes()
     assert step("everything", planned) == files + 2
     assert step("sent", sent) > files
-    return {"files": files, "took": took, "before": before, "after": _megabytes()}
+    found = {"files": files, "took": took, "before": before, "after": _megabytes()}
+    return found | {"beside": _beside(planned, lambda: planned(one))}
+
+
+def _beside(large: Callable[[], Any], small: Callable[[], Any]) -> tuple[float, float]:
+    """The seconds of a small plan while another thread makes a large one: median and most."""
+    took: list[float] = []
+    thread = threading.Thread(target=large)
+    thread.start()
+    while thread.is_alive() or not took:
+        began = time.perf_counter()
+        small()
+        took.append(time.perf_counter() - began)
+    thread.join()
+    return statistics.median(took), max(took)
 
 
 def _megabytes() -> float:
@@ -155,16 +172,13 @@ def section(results: Sequence[dict[str, Any]], is_whole: bool) -> str:
     """The section of the page."""
     heads = ["", *(f"{found['files']:,} files" for found in results)]
     rows = [
-        [what, *(_cell(found["took"][name]) for found in results)] for name, what in STEPS.items()
+        [what, *(short(found["took"][name]) for found in results)] for name, what in STEPS.items()
     ]
+    rows.append([BESIDE, *(", ".join(map(short, found["beside"])) for found in results)])
     for when, what in (("before", "before that"), ("after", "at the end")):
         rows.append([f"memory {what}, MB", *(f"{found[when]:.0f}" for found in results)])
     of = "" if is_whole else " at other sizes"
     return f"{page.FILES}plans and commits{of}\n\n{ABOUT}\n\n{table(heads, rows)}"
-
-
-def _cell(took: tuple[float, float]) -> str:
-    return f"{short(took[0])} ({short(took[1])})"
 
 
 def _in_process(folder: Path, files: int) -> dict[str, Any]:

@@ -33,6 +33,9 @@ object PaimonBench {
       case "scan" => read(table.newReadBuilder, table, tasks, scratch)(new Greatest(_))
       case "answer" => read(table.newReadBuilder, table, tasks, scratch)(new Checked(_))
       case "range" => read(between(request, table), table, tasks, scratch)(new Checked(_))
+      case "plan" =>
+        val builder = if (request.has("column")) between(request, table) else table.newReadBuilder
+        json.createObjectNode().put("files", splits(builder).map(_.dataFiles.size).sum)
       case "append" =>
         val file = Path.of(request.get("file").asText)
         committed(table, tasks, scratch) { (writer, task) =>

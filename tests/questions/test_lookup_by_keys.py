@@ -21,6 +21,7 @@ from keyfold.questions.serve import serve
 from keyfold.resources.cache import Cache
 from keyfold.storage.table import Table
 from tests.compact.harness import question, sent
+from tests.procedures.called import called
 from tests.read import harness
 from tests.read.harness import where
 from tests.storage import damaged, tables
@@ -119,6 +120,17 @@ def test_a_manifest_of_other_partitions_may_be_gone(worker: Channel, table: Tabl
     begin(worker, plan)
     assert looked_up(worker, (1, 8), (3, 10)) == [(0, 108), (1, 310)]
     assert listed[0]["_FILE_NAME"] in looked_up(worker, (1, 8), (0, 8))
+
+
+def test_a_snapshot_that_expires_before_a_task_begins(worker: Channel, table: Table) -> None:
+    plan = planned(table)
+    harness.upsert(table, [{"p": 1, "k": 8, "v": 9}])
+    called(tables.reload(table), "expire_snapshots", retain_max=1, retain_min=1)
+    damaged.forget()
+    begin(worker, plan)
+    told = looked_up(worker, (1, 8))
+    assert f"snapshot {table.snapshot_id}" in told
+    assert "snapshot.time-retained" in told
 
 
 def test_only_buckets_of_the_keys(worker: Channel, table: Table) -> None:
