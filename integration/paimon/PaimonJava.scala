@@ -10,6 +10,7 @@ import scala.util.control.NonFatal
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 import org.apache.paimon.catalog.CatalogContext
+import org.apache.paimon.crosspartition.{GlobalIndexAssigner, IndexBootstrap}
 import org.apache.paimon.data._
 import org.apache.paimon.disk.IOManager
 import org.apache.paimon.fs.Path
@@ -71,14 +72,14 @@ object PaimonJava {
       case "changes" => changes(table, scratch)
       case "write" =>
         val kinds = table.rowType.getFieldTypes.asScala.toSeq
-        val assigned = assigner(table)
+        val rows = request.get("rows").elements.asScala.map(Cells.row(_, kinds))
         changed(table, scratch, request.path("overwrite").asBoolean) { writer =>
-          request.get("rows").elements.asScala.foreach { row =>
-            val made = Cells.row(row, kinds)
-            if (table.bucketMode == BucketMode.HASH_DYNAMIC) writer.write(made, assigned(made))
-            else if (table.bucketMode == BucketMode.KEY_DYNAMIC)
-              writer.write(made, Math.floorMod(row.get(1).hashCode, 3))
-            else writer.write(made)
+          table.bucketMode match {
+            case BucketMode.HASH_DYNAMIC =>
+              val assigned = assigner(table)
+              rows.foreach(row => writer.write(row, assigned(row)))
+            case BucketMode.KEY_DYNAMIC => acrossPartitions(table, scratch, writer, rows)
+            case _ => rows.foreach(writer.write(_))
           }
         }
       case "statistics" =>
@@ -115,6 +116,22 @@ object PaimonJava {
       1, 1, 0, options.dynamicBucketTargetRowNum, options.dynamicBucketMaxBuckets)
     val keys = new RowPartitionKeyExtractor(table.schema)
     row => found.assign(keys.partition(row), keys.trimmedPrimaryKey(row).hashCode)
+  }
+
+  /** Writes rows whose keys are one across partitions, as one task of Paimon's does. */
+  private def acrossPartitions(
+      table: FileStoreTable,
+      scratch: IOManager,
+      writer: BatchTableWrite,
+      rows: Iterator[GenericRow]
+  ): Unit = {
+    val index = new GlobalIndexAssigner(table)
+    try {
+      index.open(16L << 20, scratch, 1, 0, (row, bucket) => writer.write(row, bucket))
+      new IndexBootstrap(table).bootstrap(1, 0, row => index.bootstrapKey(row))
+      index.endBoostrap(false)
+      rows.foreach(index.processInput(_))
+    } finally index.close()
   }
 
   private def schemas(request: JsonNode): SchemaManager =

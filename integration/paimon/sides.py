@@ -23,6 +23,7 @@ from integration.paimon import library
 from integration.paimon.library import Paimon, RefusedByPaimon
 from keyfold.errors import NotSupportedError
 from keyfold.kernels.ops import KIND_NAMES
+from keyfold.lookup.of_tasks import CARRIED, TaskLookups
 from keyfold.merge.plan import check
 from keyfold.questions import commit as driver
 from keyfold.questions.tasks import rewrite as executor
@@ -167,7 +168,8 @@ class Keyfold(Side):
         question |= {"columns": names, "ordinal": False, "filters": []}
         planned = driver.plan_write(sent(question))
         spec = WriteSpec.from_json(sent(planned["write"]))
-        messages = write(spec, arrow(table.layout, rows).to_batches(ROWS_A_BATCH))
+        lookups = TaskLookups.from_json(sent(planned["write"][CARRIED]))
+        messages = write(spec, arrow(table.layout, rows).to_batches(ROWS_A_BATCH), lookups)
         told = [[message.to_json() for message in messages]]
         driver.commit_write(sent(question | planned | {"messages": told}))
 

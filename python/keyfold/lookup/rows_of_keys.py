@@ -131,13 +131,26 @@ def by_bucket(plan: LookupPlan, keys: pa.RecordBatch) -> Iterator[tuple[BucketOf
     if not len(rows):
         return
     if not {*layout.partition_keys} <= {*keys.schema.names}:  # the key is one across partitions
-        for places in plan.by_partition.values():
-            yield from _in_partition(plan, places, keys, rows)
+        yield from _across_partitions(plan, keys, rows)
         return
     for of_partition in _by_partition(layout, keys, rows):
         values = _partition_at(layout, keys, int(of_partition[0]))
         places = plan.by_partition.get(repr(values), [])
         yield from _in_partition(plan, places, keys, of_partition)
+
+
+def _across_partitions(
+    plan: LookupPlan, keys: pa.RecordBatch, rows: Rows
+) -> Iterator[tuple[BucketOfKeys, Rows]]:
+    layout = plan.scan.layout
+    named = [name for name in layout.partition_keys if name in keys.schema.names]
+    columns = [keys.column(name) for name in named]
+    own = replace(layout, partition_keys=tuple(named))
+    for some in _by_partition(own, keys, rows):
+        values = repr(tuple(manifest_value(column[int(some[0])]) for column in columns))
+        for places in plan.by_partition.values():
+            if repr(layout.of_key(places[0].split.partition.values)) == values:
+                yield from _in_partition(plan, places, keys, some)
 
 
 def partitions_of(layout: TableLayout, keys: pa.RecordBatch) -> list[Partition]:

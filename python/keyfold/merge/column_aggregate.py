@@ -27,10 +27,10 @@ _WIDER = {
 
 
 def aggregate_of(layout: TableLayout, options: TableOptions, name: str) -> Aggregate | None:
-    """The aggregate of a column, None for a primary-key column. Raises TableError if the aggregate
-    is unknown or of another type.
+    """The aggregate of a column, None for one of the primary key or of the partition. Raises
+    TableError if the aggregate is unknown or of another type.
     """
-    if name in layout.primary_key:
+    if name in (*layout.primary_key, *layout.partition_keys):
         return None
     if name in options.sequence_fields:
         return aggregates()["last_value"]
@@ -66,7 +66,12 @@ def normalizers(
     before a value folds or, with `overwrites`, before it replaces the stored one.
     """
     found: dict[str, Normalize] = {}
-    unfolded = {*layout.primary_key, *options.sequence_fields, *group_fields(options)}
+    unfolded = {
+        *layout.primary_key,
+        *layout.partition_keys,
+        *options.sequence_fields,
+        *group_fields(options),
+    }
     for column in layout.columns:
         is_folded = column.name not in unfolded
         aggregate = chosen_aggregate(layout, options, column.name) if is_folded else None

@@ -23,6 +23,7 @@ from keyfold.options.names import FIELD, TUNING, unknown_option
 from keyfold.options.on_write import check_on_write
 from keyfold.options.parsing import parse
 from keyfold.options.row_times import check_row_times
+from keyfold.options.spanning_keys import check_spanning_keys
 from keyfold.options.values import given, names, shown
 from keyfold.types import logical
 from keyfold.types.java_times import pattern
@@ -51,6 +52,7 @@ def check_create(layout: TableLayout) -> None:
         check_option(layout, name, text)
     _check_key(layout)
     options = parse(layout)
+    check_spanning_keys(layout, options)
     if options.is_dynamic and "bucket-key" in layout.options:
         raise TableError(
             f"table {layout.name}: option bucket-key goes with a fixed number of buckets, found "
@@ -225,13 +227,6 @@ def _check_key(layout: TableLayout) -> None:
         )
     if len(set(key)) != len(key):
         raise TableError(f"table {table}: the primary key names a column twice: {', '.join(key)}")
-    missing = [name for name in layout.partition_keys if name not in key]
-    if missing:
-        raise NotSupportedError(
-            f"table {table}: the primary key ({', '.join(key)}) lacks partition column "
-            f"{', '.join(missing)}; "
-            "keys that reach across partitions are not supported"
-        )
     if not layout.key:
         raise TableError(
             f"table {table}: the primary key holds only partition columns; add another column"

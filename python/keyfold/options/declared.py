@@ -107,8 +107,9 @@ class TableOptions:
     merge_engine = Option("merge-engine", lower, None, "How rows of one key fold.",
         changes="while empty")
     bucket = Option("bucket", _buckets, None,
-        f"Number of buckets of a partition; {DEFAULT_BUCKETS} if not set. -1: as many as its keys "
-        "need.", absent=-1, aliases=("bucket.num",), changes="while empty")
+        f"Number of buckets of a partition; {DEFAULT_BUCKETS} if not set, -1 if the key lacks a "
+        "partition column. -1: as many as its keys need.", absent=-1, aliases=("bucket.num",),
+        changes="while empty")
     bucket_keys = Option("dynamic-bucket.target-row-num", whole(1), "2000000",
         "With `bucket` = -1: keys of a bucket at which keys that come go to another.")
     first_buckets = Option("dynamic-bucket.initial-buckets", optional(whole(1, 32767)), None,

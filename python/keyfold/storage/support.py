@@ -10,6 +10,7 @@ from keyfold.files import other_formats
 from keyfold.options.declared import TAG_CREATION_ELSEWHERE, VECTORS, known
 from keyfold.options.paimon import NEEDED_TO_READ, NEEDED_TO_WRITE
 from keyfold.options.parsing import parse
+from keyfold.options.spanning_keys import check_spanning_keys
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.snapshot_files import live_of_snapshot
@@ -57,13 +58,8 @@ def check_writable(layout: TableLayout, *, rows: bool = False) -> None:
     _check(layout, NEEDED_TO_WRITE, "written")
     if rows:
         check_cut_writable(layout)
-    missing = [name for name in layout.partition_keys if name not in layout.primary_key]
-    if missing:
-        raise NotSupportedError(
-            f"table {layout.name} can't be written here: its primary key lacks partition column "
-            f"{', '.join(missing)}; keys that reach across partitions are not supported"
-        )
     options = parse(layout)
+    check_spanning_keys(layout, options)
     if options.tag_creation in TAG_CREATION_ELSEWHERE:
         expected = "none or process-time"
         raise _refused(layout, "tag.automatic-creation", options.tag_creation, "written", expected)

@@ -16,7 +16,7 @@ from keyfold.files import damage
 from keyfold.files.column_mapping import stored_columns
 from keyfold.lazy import cached_property
 from keyfold.options.auto_cdc import as_seen
-from keyfold.options.clusters import clusters
+from keyfold.options.clusters import bucketing
 from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
 from keyfold.resources.cache import Cache
@@ -289,7 +289,7 @@ class Table:
             "leaves_others": self.options.engine.folds_columns or self.options.partial_insert,
             "stores_alike": self._stores_alike,
             "deletes_partitions": self._deletes_partitions,
-            "bucketing": {"buckets": clusters(self.options), "keys": list(self.options.bucket_key)},
+            "bucketing": bucketing(layout, self.options),
             "handle": self.handle,
             "unwritable": self.unwritable,
         }

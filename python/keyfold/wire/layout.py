@@ -5,8 +5,9 @@ opaque to the JVM.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -91,6 +92,16 @@ class TableLayout(Wire):
     def key(self) -> tuple[str, ...]:
         """The trimmed primary key: primary-key columns except partition columns, in order."""
         return tuple(name for name in self.primary_key if name not in self.partition_keys)
+
+    @cached_property
+    def spans_partitions(self) -> bool:
+        """Whether a key is one across partitions: it lacks a partition column."""
+        return bool(self.primary_key) and not {*self.partition_keys} <= {*self.primary_key}
+
+    def of_key(self, partition: Sequence[Any]) -> tuple[Any, ...]:
+        """The values of a partition that are part of the primary key."""
+        named = zip(self.partition_keys, partition, strict=True)
+        return tuple(value for name, value in named if name in self.primary_key)
 
     @cached_property
     def nullable_key(self) -> tuple[bool, ...]:

@@ -261,13 +261,15 @@ class RowChanges(Wire):
 class StoredKeys(Wire):
     """A write job's knowledge of the keys that are stored: those of the snapshot `seen`, which the
     job `job` made; both None if the table was empty. `ids` is the auto-increment column, which new
-    keys get numbers in. With `only_new` rows of keys that are stored are left out.
+    keys get numbers in. With `only_new` rows of keys that are stored are left out. With `places` a
+    key is one across partitions, and the job must know the bucket that it is in.
     """
 
     ids: str | None
     seen: int | None
     job: str | None
     only_new: bool = False
+    places: bool = False
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from keyfold.storage.maintenance.due import followed
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
-from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
+from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, StoredKeys, WriteSpec
 from keyfold.write.changelog import writes_input
 from keyfold.write.expired_partitions import before_commit, expire_due
 from keyfold.write.incoming import time_of_job
@@ -129,7 +129,7 @@ def plan_job(
         epoch=epoch_of(layout.name, asked, query),
         kinds=kinds,
         own_columns=own_columns,
-        stored=stored_keys(table, None if changes is None else changes.reads, only_new=only_new),
+        stored=_stored(table, changes, mode, filters, only_new=only_new),
         time=time_of_job(table.options),
         hashes=hash_files(table, mode, filters),
     )
@@ -137,6 +137,29 @@ def plan_job(
         table.live_files(partition_filter=_replaced_by(layout, spec.filters))
     check_mergeable(layout)
     return spec
+
+
+def _stored(
+    table: Table,
+    changes: RowChangeJob | None,
+    mode: str,
+    filters: Sequence[Predicate],
+    *,
+    only_new: bool,
+) -> StoredKeys | None:
+    """The keys that a job must know. Raises NotSupportedError if keys are one across partitions,
+    and the job replaces some of these or leaves stored keys alone.
+    """
+    if table.layout.spans_partitions:
+        if mode == "overwrite" and not filters:
+            return None  # nothing that is stored stays
+        asked = "write of new keys only" if only_new else f"{mode.replace('_', ' ')} of partitions"
+        if only_new or mode != "append":
+            raise NotSupportedError(
+                f"{asked} in table {table.layout.name}: its keys are one across partitions, as its "
+                "primary key lacks a partition column; expected an append, or an overwrite of all"
+            )
+    return stored_keys(table, None if changes is None else changes.reads, only_new=only_new)
 
 
 def task_lookups(table: Table, spec: WriteSpec) -> TaskLookups:

@@ -83,7 +83,7 @@ def assigned_columns(
     named = with_parts(layout, options, named)
     left = [one for one in layout.columns if one.name not in named]
     is_whole = any(not one.type.nullable for one in left) or not left
-    if is_whole or {*names} & {*layout.primary_key}:
+    if is_whole or {*names} & {*layout.primary_key, *layout.partition_keys}:
         return None
     return tuple(one.name for one in layout.columns if one.name in named)
 

@@ -21,6 +21,7 @@ from keyfold.write.buffer import WriteBuffer, allowance
 from keyfold.write.changelog import Shaped, input_changelog, writes_input
 from keyfold.write.durable import Flushes
 from keyfold.write.job import Job
+from keyfold.write.keys.across_partitions import Routes, in_first_partition
 from keyfold.write.keys.places import Places, places_of
 from keyfold.write.marking import Marking
 from keyfold.write.parquet import Target, write_files
@@ -65,11 +66,16 @@ def write_parts(
     size, has_records = allowance(options.write_buffer_size), writes_input(spec, options)
     has_ordinal = spec.ordinal or _has_kinds(spec)
     more: dict[str, Any] = {"keeps_records": has_records}
-    if spec.stored is not None:
+    if spec.layout.spans_partitions:
+        if options.engine.folds_columns and not _has_kinds(spec):
+            more["filled"] = partial(in_first_partition, spec.layout)
+    elif spec.stored is not None:
         more["filled"] = Filling(spec, spec.stored, plans.keys, has_records).filled
     buffer = WriteBuffer(merge, has_ordinal, size, **more)
     for place, part in found:
         buffer.add(place, part)
+    if spec.layout.spans_partitions:
+        return _routed(spec, options, buffer, Routes(spec, plans.keys), size // 2)
     shaped = None if plans.before is None else partial(with_rows_before, spec, plans.before)
     return _written(spec, options, buffer, shaped)
 
@@ -104,8 +110,7 @@ def preparing(
 def _written(
     spec: WriteSpec, options: TableOptions, buffer: WriteBuffer, shaped: Shaped | None
 ) -> list[CommitMessage]:
-    target = Target(spec.layout, options)
-    number = None if _has_kinds(spec) else spec.sequence  # else each row has its own
+    target, number = Target(spec.layout, options), _number(spec)
     with Job(spec.layout) as job, Flushes() as flushes:
         for place in buffer.places:
             partition = Partition.of(spec.layout, place.partition)
@@ -119,4 +124,39 @@ def _written(
                     target, directory, buffer, place, files, spec.sequence, flushes, shaped
                 )
                 job.messages[-1] = replace(job.messages[-1], changelog=written)
+    return job.messages
+
+
+def _number(spec: WriteSpec) -> int | None:
+    return None if _has_kinds(spec) else spec.sequence  # else each row has its own
+
+
+def _routed(
+    spec: WriteSpec, options: TableOptions, buffer: WriteBuffer, routes: Routes, limit: int
+) -> list[CommitMessage]:
+    """The messages of rows whose keys are one across partitions: those of a part of the keys go to
+    the buckets of all partitions, in files for each `limit` bytes of them.
+    """
+    target, number = Target(spec.layout, options), _number(spec)
+    held: dict[BucketKey, list[pa.RecordBatch]] = {}
+
+    def messages(flushes: Flushes) -> Iterator[CommitMessage]:
+        """Messages of the files that the rows which are held become."""
+        while held:
+            place, batches = held.popitem()
+            partition = Partition.of(spec.layout, place.partition)
+            directory = partition.bucket_folder(spec.layout, place.bucket)
+            files = tuple(write_files(target, directory, batches, number, flushes))
+            yield CommitMessage(partition, place.bucket, options.bucket, files)
+
+    with Job(spec.layout) as job, Flushes() as flushes:
+        for part in buffer.places:
+            size = 0
+            for place, rows in routes.routed(part, buffer.finish(part)):
+                held.setdefault(place, []).append(rows)
+                size += rows.nbytes
+                if size > limit:
+                    size = 0
+                    job.messages.extend(messages(flushes))
+            job.messages.extend(messages(flushes))  # the keys of the next part are others
     return job.messages

@@ -133,7 +133,8 @@ def test_create_and_load(tmp_path: Path) -> None:
     assert [c["default"] for c in described["columns"]] == [None, None, None, None, "40 + 2"]
     assert described["primary_key"] == ["day", "id"]
     assert described["partitioning"] == ["day"]
-    assert described["bucketing"] == {"buckets": 4, "keys": ["id"]}
+    columns = {"keys": ["id"], "clustering": ["id", "day"]}
+    assert described["bucketing"] == {"buckets": 4, **columns}
     assert described["properties"] == {
         "bucket": "4",
         "comment": "prices",
@@ -186,7 +187,7 @@ def test_create_twice(tmp_path: Path) -> None:
         (new_table(key=""), "has no primary key. Add PRIMARY KEY"),
         (new_table(key="zz"), "has no column zz"),
         (new_table(key="k,k"), "names a column twice"),
-        (new_table(key="k", by="v"), "lacks partition column v"),
+        (new_table(key="k", by="v", bucket="3"), "lacks partition column v.* bucket is '3'"),
         (new_table(key="k", by="k"), "holds only partition columns"),
         (
             new_table(column("k"), column("x", "interval day")),

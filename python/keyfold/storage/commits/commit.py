@@ -132,7 +132,7 @@ def _of_job(change: Change, spec: WriteSpec, shares: Shares) -> Change:
     made, statement = spec.changes, None if spec.changes is None else spec.changes.statement
     changes = made if made is not None and made.reads is not None else None
     change = replace(change, planned=spec.snapshot, epoch=spec.epoch, stored=spec.stored)
-    change = replace(change, indexes=JobIndexes(spec.hashes, shares))
+    change = replace(change, indexes=JobIndexes(spec.hashes, shares, spec.stored))
     return replace(change, changes=changes, shares=shares, statement=statement)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from typing import Any
 
 from keyfold.errors import ConflictError, SnapshotExpiredError, TableError
@@ -320,10 +320,38 @@ def _check_went(
                 )
 
 
+def check_places(
+    table: Table,
+    messages: Sequence[CommitMessage],
+    stored: StoredKeys,
+    base: Snapshot,
+    shares: Shares,
+) -> None:
+    """Raises ConflictError if a snapshot up to `base` put a key of the messages into another bucket
+    of any partition since they were looked up, or if that is no longer known.
+    """
+    seen, layout = stored.seen or 0, table.layout
+    _check_rolled_back(table, RowChanges(seen, read_job=stored.job), base)
+    ours = by_place(table.manifests.files_of(added(table.schema, table.shapes, messages)))
+    for snapshot_id in range(seen + 1, base.id + 1):
+        snapshot = table.snapshots.find(snapshot_id)
+        if snapshot is None:
+            raise _conflict(table, f"snapshot {snapshot_id} has expired")
+        come = () if snapshot.commit_kind == COMPACT else _changed(table, snapshot)[0]
+        for theirs, (place, files) in product(come, ours.items()):
+            is_near = layout.of_key(place[0]) == layout.of_key(theirs.partition)
+            beside = files if is_near and place != (theirs.partition, theirs.bucket) else ()
+            if any(_share(table, one, theirs, snapshot, shares) for one in beside):
+                raise _conflict(table, f"snapshot {snapshot_id} put its keys into other buckets")
+
+
 def has_seen_keys(table: Table, stored: StoredKeys, base: Snapshot) -> bool:
     """Whether a job knows the keys that are stored in the snapshot `base`: it has looked them up
-    there, or in one since which only compactions came.
+    there, or in one since which only compactions came. `check_places` asks it of keys across
+    partitions.
     """
+    if stored.places:
+        return True
     seen = None if stored.seen is None else table.snapshots.find(stored.seen)
     if seen is None or seen.commit_user != stored.job or seen.id > base.id:
         return False

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from keyfold.errors import ConflictError, CorruptDataError
 from keyfold.files.hash_index import Hashes, encoded, hash_path, read_hashes
-from keyfold.storage.commits.conflicts import UNREAD, Shares
+from keyfold.storage.commits.conflicts import UNREAD, Shares, check_places
 from keyfold.storage.metadata.entries import added
 from keyfold.storage.metadata.index_manifests import (  # fmt: skip
     HASH,
@@ -29,7 +29,7 @@ from keyfold.storage.metadata.index_manifests import (  # fmt: skip
 from keyfold.storage.metadata.live_files import LiveFiles
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
-from keyfold.wire.specs import CommitMessage, HashFile
+from keyfold.wire.specs import CommitMessage, HashFile, StoredKeys
 
 Values = tuple[Any, ...]
 _Placed = TypeVar("_Placed", CommitMessage, HashFile)
@@ -37,12 +37,14 @@ _Placed = TypeVar("_Placed", CommitMessage, HashFile)
 
 @dataclass(frozen=True)
 class JobIndexes:
-    """The index files by which a job has assigned keys, and those of its own that an attempt has
-    `merged` already, by their names: with which file of the bucket, and the entry.
+    """The index files by which a job has assigned keys, or the keys that it has looked up as they
+    are `stored`. Its own files that an attempt has `merged` already, by their names: with which
+    file of the bucket, and the entry.
     """
 
     planned: Sequence[HashFile] = ()
     shares: Shares = UNREAD
+    stored: StoredKeys | None = None
     merged: dict[str, tuple[str | None, IndexEntry]] = field(default_factory=dict)
 
 
@@ -60,7 +62,9 @@ def indexed(
     Raises ConflictError if a key of the job is in another bucket by now, NotSupportedError if a
     bucket beside those of the job has files and no index.
     """
-    if not table.options.is_dynamic:
+    if table.layout.spans_partitions and job.stored and base is not None:
+        check_places(table, messages, job.stored, base, job.shares)
+    if not table.options.is_dynamic or table.layout.spans_partitions:
         return None
     before = read_entries(table.manifests, None if base is None else base.index_manifest)
     entries = [one for one in before if takes is None or not takes(one.partition)]

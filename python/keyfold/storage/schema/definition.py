@@ -63,7 +63,9 @@ def define(name: str, location: str, new: NewTable, check_engine: Check) -> Stor
     properties = fluss.heeded(properties, {c["name"].lower() for c in given})
     key = own.of(_primary_key(name, new, properties))
     partitioning = own.of(new.partitioning)
-    options = {"bucket": str(DEFAULT_BUCKETS)} | own.in_options(normalize(properties))
+    spans = bool(key) and not {*partitioning} <= {*key}
+    buckets = -1 if spans else DEFAULT_BUCKETS
+    options = {"bucket": str(buckets)} | own.in_options(normalize(properties))
     options |= auto_cdc.bucketing([c["name"] for c in given], key, partitioning, options)
     ids = itertools.count()
     # Paimon's rule: the option decides for every key column, whatever its declaration says (Spark

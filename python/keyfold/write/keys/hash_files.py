@@ -17,9 +17,11 @@ def hash_files(table: Table, mode: str, filters: Sequence[Predicate]) -> tuple[H
     partitions that the job replaces. Raises NotSupportedError if there are files and no index; of
     single buckets the commit says it, which looks at those partitions only that are written.
     """
-    if not table.options.is_dynamic or table.snapshot_id is None or mode == "overwrite_dynamic":
-        return ()
     layout, takes = table.layout, None
+    if not table.options.is_dynamic or layout.spans_partitions:
+        return ()
+    if table.snapshot_id is None or mode == "overwrite_dynamic":
+        return ()
     if mode == "overwrite":
         takes = on_partitions(layout, filters, f"overwrite of partitions of table {layout.name}")
     snapshot = table.snapshots.read(table.snapshot_id)

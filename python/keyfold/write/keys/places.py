@@ -13,6 +13,7 @@ import pyarrow as pa
 from keyfold.files.buckets import BucketKey, split
 from keyfold.options.parsing import parse
 from keyfold.wire.specs import CommitMessage, WriteSpec
+from keyfold.write.keys.across_partitions import KeyParts
 from keyfold.write.keys.assigned import AssignedPlaces
 
 
@@ -41,4 +42,6 @@ class FixedPlaces:
 
 def places_of(spec: WriteSpec) -> Places:
     """The buckets of a task of the job."""
+    if spec.layout.spans_partitions:
+        return KeyParts(spec)
     return AssignedPlaces(spec) if parse(spec.layout).is_dynamic else FixedPlaces(spec)

@@ -52,8 +52,8 @@ def stored_keys(table: Table, reads: int | None, *, only_new: bool) -> StoredKey
     Raises NotSupportedError if new keys need numbers that the table's store can't give out,
     TableError if only new keys are written and other columns are NOT NULL.
     """
-    name = id_column(table.options)
-    if name is None and not only_new:
+    name, places = id_column(table.options), table.layout.spans_partitions
+    if name is None and not only_new and not places:
         return None
     if only_new:
         _check_nullable(table)
@@ -62,7 +62,7 @@ def stored_keys(table: Table, reads: int | None, *, only_new: bool) -> StoredKey
     seen = table.snapshot_id if reads is None else reads or None
     snapshot = None if seen is None else table.snapshots.find(seen)
     job = None if snapshot is None else snapshot.commit_user
-    return StoredKeys(name, seen, job, only_new)
+    return StoredKeys(name, seen, job, only_new, places)
 
 
 def _check_nullable(table: Table) -> None:

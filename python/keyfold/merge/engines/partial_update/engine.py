@@ -90,7 +90,7 @@ def _column(
 ) -> _Column:
     own = next((place for place, group in enumerate(groups) if name in group.columns), None)
     is_sequence = own is not None and name in groups[own].fields
-    is_key = name in layout.primary_key
+    is_key = name in (*layout.primary_key, *layout.partition_keys)
     has_function = own is not None and not is_sequence
     aggregate = chosen_aggregate(layout, options, name) if has_function else None
     return _Column(name, is_key, own, is_sequence, aggregate, ignores_retract(options, name))

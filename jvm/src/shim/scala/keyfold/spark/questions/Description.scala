@@ -29,6 +29,7 @@ final case class Description(json: JsonNode) {
   val metadata: String = json.path("metadata").asText
   val bucketKeys: Seq[String] = Json.strings(json.path("bucketing").get("keys"))
   val placing: Seq[String] = bucketKeys ++ partitioning // the columns that decide where a row is
+  val clustering: Seq[String] = Json.strings(json.path("bucketing").path("clustering")) // and those that decide its task
 
   /** The columns of a key that may be NULL, by the metadata columns with their stored values, which name the rows that
     * a statement changes: Spark takes no NULL in a row's id.

@@ -35,7 +35,7 @@ trait ClusteredWrite extends RequiresDistributionAndOrdering {
 
   override def requiredDistribution(): Distribution = {
     val counts = Seq(requiredNumPartitions(), described.buckets, described.bucketKeys.length)
-    val columns = described.placing.map(name => Expressions.column(Names.quote(columnOf(name))))
+    val columns = described.clustering.map(name => Expressions.column(Names.quote(columnOf(name))))
     val name = SlotFunction.nameFor(described.columns.exists(c => c.nullable && described.bucketKeys.contains(c.name)))
     val slot = Expressions.apply(name, counts.map(Expressions.literal[Int](_)) ++ columns: _*)
     Distributions.clustered(Array(slot))

@@ -60,7 +60,7 @@ final case class LookupJoinExec(
   /** The task that writes the rows of a key. */
   private lazy val slot: Expression = {
     val byName = by.zip(keys).toMap
-    val columns = described.placing.map(byName)
+    val columns = described.clustering.map(byName)
     val counts = Seq(tasks, described.buckets, described.bucketKeys.length).map(Literal(_))
     val arguments = counts ++ columns
     val types = StructType(arguments.zipWithIndex.map { case (argument, place) =>
