@@ -1,19 +1,13 @@
 package org.apache.spark.sql.keyfold.aggregates
 
 import keyfold.spark.functions.{Aggregates, KnownAggregate}
-import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction
 import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, ExpressionInfo, NamedArgumentExpression}
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.catalyst.trees.TreePattern.UNRESOLVED_FUNCTION
 import org.apache.spark.sql.catalyst.util.toPrettySQL
-import org.apache.spark.sql.connector.catalog.CatalogManager
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction
 import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.internal.connector.V1Function
-import org.apache.spark.sql.keyfold.{Fields, Ours, Refusal}
+import org.apache.spark.sql.keyfold.Refusal
 import org.apache.spark.sql.types.{DataType, StringType}
 
 /** Driver side: `keyfold.sum(column, option…)`: the call of an aggregate that Python folds. Spark's form of a
@@ -68,24 +62,4 @@ object FoldCalls {
 
   private def cast(value: Expression, to: DataType): Expression =
     Cast(value, to, Some(SQLConf.get.sessionLocalTimeZone))
-}
-
-/** Driver side: an aggregate of ours without a catalog's name, where nobody has one of that name: neither Spark nor
-  * the user. It gets the name of a catalog of ours, in which Spark looks for functions that are not its own: not Spark's
-  * own catalog. A hint rule, because those come before Spark looks names up.
-  */
-final case class UnqualifiedAggregates(session: SparkSession) extends Rule[LogicalPlan] {
-  override def apply(plan: LogicalPlan): LogicalPlan =
-    plan.resolveOperatorsWithPruning(_.containsPattern(UNRESOLVED_FUNCTION)) { case node => qualified(node) }
-
-  private def qualified(node: LogicalPlan): LogicalPlan =
-    node.transformExpressionsWithPruning(_.containsPattern(UNRESOLVED_FUNCTION)) {
-      case call: UnresolvedFunction if !call.isInternal => call.nameParts match {
-          case Seq(name) if !TakenNames.has(session, name) =>
-            Ours.catalogs(session).find(catalog => catalog.name() != CatalogManager.SESSION_CATALOG_NAME
-              && Aggregates.find(name).isDefined)
-              .fold(call)(catalog => Fields.replaced(call, "nameParts" -> Seq(catalog.name(), name)))
-          case _ => call
-        }
-    }
 }

@@ -6,7 +6,8 @@ import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedFu
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.keyfold.{Ours, Refusal}
+import org.apache.spark.sql.connector.catalog.CatalogManager
+import org.apache.spark.sql.keyfold.{Fields, Ours, Refusal}
 import org.apache.spark.sql.types.DataType
 
 /** Driver side: a call such as `sum_merge(v)`, until the types of its arguments are known. The function's own
@@ -29,8 +30,11 @@ final case class StateCall(function: String, verb: String, name: String, argumen
 /** Driver side: names that end in `_state`, `_merge` and so on, where nothing else has the name: `keyfold.sum_merge`
   * and `sum_merge`. A hint rule, because Spark refuses names that it doesn't know while it resolves. Rows of VALUES
   * with such calls become queries, as Spark would compute their values before it knows the types of the columns.
+  * Other aggregates of ours get the name of a catalog in which Spark looks for functions: not of its own.
   */
 final case class StateNames(session: SparkSession) extends Rule[LogicalPlan] {
+  private val Name = "(?i)(\\w+)_(state|merge|union|combine|finalize|foreach)".r
+
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
     case node if mayCall(node) => inRows(node.transformExpressions {
         case call: UnresolvedFunction => found(call).getOrElse(call)
@@ -39,13 +43,13 @@ final case class StateNames(session: SparkSession) extends Rule[LogicalPlan] {
   }
 
   private def mayCall(node: LogicalPlan): Boolean = node.expressions.exists(_.exists {
-    case call: UnresolvedFunction => StateNames.Name.matches(call.nameParts.last)
+    case call: UnresolvedFunction => call.nameParts.size == 1 || Name.matches(call.nameParts.last)
     case _: SubqueryExpression => true
     case _ => false
   })
 
   private def found(call: UnresolvedFunction): Option[Expression] = call.nameParts.last match {
-    case StateNames.Name(function, verb) if isFree(call.nameParts) =>
+    case Name(function, verb) if isFree(call.nameParts) =>
       BoundState.canonical(function).map { name =>
         val written = call.nameParts.last.toLowerCase(java.util.Locale.ROOT)
         if (call.isDistinct) throw Refusal(s"$written(DISTINCT …) is not supported: a state has forgotten its rows")
@@ -54,7 +58,14 @@ final case class StateNames(session: SparkSession) extends Rule[LogicalPlan] {
           case given => given
         }
         StateCall(name, verb.toLowerCase(java.util.Locale.ROOT), written, arguments, call.filter)
-      }
+      }.orElse(qualified(call))
+    case _ => qualified(call)
+  }
+
+  private def qualified(call: UnresolvedFunction): Option[Expression] = call.nameParts match {
+    case Seq(name) if !call.isInternal && !TakenNames.has(session, name) => Ours.catalogs(session)
+        .find(_.name() != CatalogManager.SESSION_CATALOG_NAME).filter(_ => Aggregates.find(name).isDefined)
+        .map(catalog => Fields.replaced(call, "nameParts" -> Seq(catalog.name(), name)))
     case _ => None
   }
 
@@ -85,8 +96,4 @@ final case class StateNames(session: SparkSession) extends Rule[LogicalPlan] {
     case named: UnresolvedAttribute => named.nameParts.length == 1 && named.nameParts.head.equalsIgnoreCase("DEFAULT")
     case _ => false
   }
-}
-
-object StateNames {
-  val Name = "(?i)(\\w+)_(state|merge|union|combine|finalize|foreach)".r
 }
