@@ -104,17 +104,6 @@ def test_later_rows_scale_it_and_columns_are_added(spark: SparkSession, table: s
     assert json.loads(stored.colstat)["text"]["maxLen"] == 4
 
 
-@pytest.mark.parametrize(
-    ("columns", "said"), [("nothing", "has no column nothing"), ("list", "column list of table")]
-)
-def test_refusals(spark: SparkSession, table: str, columns: str, said: str) -> None:
-    with pytest.raises(Exception, match=said):
-        spark.sql(
-            f"CALL keyfold.sys.analyze(table => '{table.partition('.')[2]}', "
-            f"columns => '{columns}')"
-        )
-
-
 def test_an_empty_table_has_nothing_to_store(spark: SparkSession, fresh_name: Any) -> None:
     name = fresh_name()
     spark.sql(f"CREATE TABLE {name} (k INT, PRIMARY KEY (k) NOT ENFORCED)")

@@ -37,7 +37,7 @@ class Caller:
     def note(self, line: str, *, is_bad: bool = False) -> None:
         self.lines.append(line)
 
-    def analyzed(self, columns: list[str] | None) -> Mapping[str, Any]:
+    def analyzed(self, columns: list[str]) -> Mapping[str, Any]:
         raise AssertionError(columns)
 
 

@@ -28,9 +28,9 @@ _MOST_THREADS = 8
 class Caller(TaskRunner, Protocol):
     """The process that calls a procedure, as far as procedures ask it."""
 
-    def analyzed(self, columns: list[str] | None) -> Mapping[str, Any]:
-        """Let Spark count the rows of the table and the values of columns, all if none are named:
-        `rows`, and the figures of each of the `columns`.
+    def analyzed(self, columns: list[str]) -> Mapping[str, Any]:
+        """Let Spark count the rows of the table and the values of some columns: `rows`, and the
+        figures of each of the `columns`.
         """
 
 

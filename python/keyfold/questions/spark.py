@@ -49,7 +49,7 @@ class Spark:
         """Let the statement go on while the job does."""
         self._talk.ask("apart")
 
-    def analyzed(self, columns: list[str] | None) -> Mapping[str, Any]:
+    def analyzed(self, columns: list[str]) -> Mapping[str, Any]:
         """The number of rows, and the figures of columns."""
         return self._talk.ask("analyze", columns=columns)
 

@@ -59,7 +59,7 @@ class Here:
         """Write a line to the log `keyfold`."""
         LOG.log(logging.WARNING if is_bad else logging.INFO, line)
 
-    def analyzed(self, columns: list[str] | None) -> Mapping[str, Any]:
+    def analyzed(self, columns: list[str]) -> Mapping[str, Any]:
         """Raises NotSupportedError: only Spark counts."""
         raise NotSupportedError("columns are analyzed by Spark: CALL sys.analyze there")
 

@@ -58,8 +58,7 @@ final class PythonJob(table: KeyfoldTable, talk: Talk) {
       if (request.get("is_bad").asBoolean) log.warn(line) else log.info(line)
       Nil
     case "analyze" =>
-      val named = Option(request.get("columns")).filterNot(_.isNull).map(Json.strings)
-      val (rows, columns) = Analysis.of(table, named)
+      val (rows, columns) = Analysis.of(table, Json.strings(request.get("columns")))
       Seq("rows" -> rows, "columns" -> columns)
     case "tasks" =>
       tasks = Some(new TaskJob(SparkSession.active.sparkContext, request.get("title").asText, request.get("asked"),
