@@ -11,12 +11,28 @@ from typing import Any, TypeVar
 
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected
-from keyfold.errors import EnvironmentMismatchError
+from keyfold.errors import EnvironmentMismatchError, TableError
 from keyfold.options import provided
 from keyfold.user_functions.sources import Sources
 from keyfold.wire.layout import TableLayout, sql_name
 
 CODE = "code"  # users' functions of the session that asks, and options of its writes
+
+_SETTINGS = tuple(
+    f"spark.keyfold.{name}"
+    for name in (
+        "driver.python",
+        "merge.lookup",
+        "modules",
+        "python",
+        "read-by-bucket",
+        "start.timeout",
+        "worker.memory",
+        "txnAppId",
+        "txnVersion",
+    )
+)
+_SET_BY_CONFIGURE = "spark.keyfold.session.python"
 
 Answer = Callable[[Channel, frames.Frame], None]
 Plain = Callable[[frames.Frame], Any]
@@ -104,12 +120,25 @@ def serve(channel: Channel, answers: Mapping[str, Answer]) -> None:
     try:
         while (question := channel.receive()) is not None:
             with suppress(ErrorSent):
+                with sending_errors(channel, "reading the settings of the session"):
+                    check_settings(question)
                 named(question, answers)(channel, question)
     except Disconnected:
         raise
     except Exception as e:
         channel.send(frames.failure(e, "reading a question"))
         raise
+
+
+def check_settings(question: frames.Frame) -> None:
+    """Raises TableError if the session that asks has a setting of ours that nobody reads."""
+    for name in (question.get(CODE) or {}).get("settings") or ():
+        if (
+            name not in _SETTINGS and name != "spark.keyfold.session.python"
+        ):  # which `configure` sets
+            raise TableError(
+                f"setting {name} of the session is unknown; expected one of {', '.join(_SETTINGS)}"
+            )
 
 
 def named(question: frames.Frame, answers: Mapping[str, Answer]) -> Answer:

@@ -18,9 +18,6 @@ object Settings {
   /** How long the start of Python is waited for. */
   val StartTimeout = "spark.keyfold.start.timeout"
   private val OfWrites = Seq("spark.keyfold.txnAppId", "spark.keyfold.txnVersion")
-  private val ForUsers = Seq("spark.keyfold.driver.python", MergeLookup, "spark.keyfold.modules",
-    "spark.keyfold.python", ReadByBucket, StartTimeout, WorkerMemory) ++ OfWrites
-  private val Known = ForUsers.toSet + "spark.keyfold.session.python" // which `keyfold.configure` sets
 
   /** The session's value if there is one (Spark carries it into tasks), else the application's. */
   def get(name: String): Option[String] = {
@@ -63,21 +60,15 @@ object Settings {
     }
   }
 
-  /** Driver side: refuses a setting of ours that nobody reads. */
-  def check(): Unit = session.toSeq.flatMap(_.conf.getAll.keys)
-    .find(name => name.startsWith(Own) && !name.startsWith(Registered) && !Known(name))
-    .foreach(name => throw new KeyfoldException(Kinds.Table,
-      s"setting $name of the session is unknown; expected one of ${ForUsers.mkString(", ")}"))
-
   /** The users' own functions of this session: the modules that hold them, and those that `keyfold.register` put into
-    * its settings; and the options that it sets for all its writes.
+    * its settings; the options that it sets for all its writes; and the names of our settings, which Python checks.
     */
   def functions: Map[String, Any] = {
-    val registered = session.toSeq.flatMap(_.conf.getAll).collect {
-      case (name, code) if name.startsWith(Registered) => name.stripPrefix(Registered) -> code
-    }
+    val (registered, own) = session.toSeq.flatMap(_.conf.getAll).filter(_._1.startsWith(Own))
+      .partition(_._1.startsWith(Registered))
     val ofWrites = OfWrites.flatMap(name => get(name).map(name.stripPrefix(Own) -> _)).toMap
-    Map("modules" -> get("spark.keyfold.modules"), "registered" -> registered.toMap, "writes" -> ofWrites)
+    Map("modules" -> get("spark.keyfold.modules"), "writes" -> ofWrites, "settings" -> own.map(_._1),
+      "registered" -> registered.map { case (name, code) => name.stripPrefix(Registered) -> code }.toMap)
   }
 
   /** Driver side: the settings of Hadoop's object stores, which count where a catalog's own options are silent. */

@@ -27,7 +27,6 @@ final class CatalogQuestions(val name: String, options: Map[String, String]) ext
     refused(hold(Driver.talk(asking(question, fields), again)))
 
   private[keyfold] def asking(question: String, fields: Seq[(String, Any)]): JsonNode = {
-    Settings.check()
     val catalog = Json.obj("name" -> name, "options" -> (Settings.objectStore ++ options))
     Json.obj(Seq("question" -> question, "catalog" -> catalog, "code" -> Settings.functions) ++ fields: _*)
   }

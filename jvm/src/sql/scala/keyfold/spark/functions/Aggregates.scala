@@ -34,11 +34,9 @@ object Aggregates {
       "positional" -> positional, "options" -> options))
 
   /** Asks about functions, those of the session among them. */
-  def ask(question: String, fields: (String, Any)*): JsonNode = {
-    Settings.check()
+  def ask(question: String, fields: (String, Any)*): JsonNode =
     try Driver.ask(Json.obj(Seq("question" -> question, "code" -> Settings.functions) ++ fields: _*))
     catch { case failure: KeyfoldException => throw Refusal.of(failure) }
-  }
 }
 
 /** Driver side: an aggregate before its column is known. */
