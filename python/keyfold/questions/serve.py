@@ -133,9 +133,7 @@ def serve(channel: Channel, answers: Mapping[str, Answer]) -> None:
 def check_settings(question: frames.Frame) -> None:
     """Raises TableError if the session that asks has a setting of ours that nobody reads."""
     for name in (question.get(CODE) or {}).get("settings") or ():
-        if (
-            name not in _SETTINGS and name != "spark.keyfold.session.python"
-        ):  # which `configure` sets
+        if name not in (*_SETTINGS, _SET_BY_CONFIGURE):
             raise TableError(
                 f"setting {name} of the session is unknown; expected one of {', '.join(_SETTINGS)}"
             )

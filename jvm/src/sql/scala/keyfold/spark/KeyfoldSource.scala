@@ -5,8 +5,7 @@ import java.util.{Map => JavaMap}
 import org.apache.spark.sql.{DataFrame, SaveMode, SQLContext}
 import org.apache.spark.sql.connector.catalog.{Table, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.keyfold.paths.SaveAtPath
-import org.apache.spark.sql.keyfold.paths.TableAtPath
+import org.apache.spark.sql.keyfold.paths.{SaveAtPath, TableAtPath}
 import org.apache.spark.sql.sources.{BaseRelation, CreatableRelationProvider, DataSourceRegister}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap

@@ -26,7 +26,7 @@ object ScanMetrics {
   * Spark last asks it: they come with its commit message, and the job reports them together.
   */
 object WriteMetrics {
-  def declared: Array[CustomMetric] = Array(new RowsReceived, new RowsWritten, new FilesWritten, new BytesWritten,
+  def declared: Array[CustomMetric] = Array(new RowsIntoMerge, new RowsWritten, new FilesWritten, new BytesWritten,
     new MergeTime, new EncodeTime, new BridgeTime, new BridgeBytes, new PeakMemory, new PassedOver)
 
   def ofJob(tasks: Seq[JsonNode]): Array[CustomTaskMetric] =
@@ -83,7 +83,6 @@ final class MergedRuns extends Named("runs", "runs merged at once (most)") with 
 final class FilesRead extends Named("files", "files read")
 final class FilesSkipped extends Named("files_skipped", "files skipped")
 final class FileBytes extends Bytes("bytes", "size of files read")
-final class RowsReceived extends Named("rows_in", "rows into merge")
 final class RowsWritten extends Named("rows_out", "rows written")
 final class FilesWritten extends Named("files", "files written")
 final class BytesWritten extends Bytes("bytes", "size of files written")

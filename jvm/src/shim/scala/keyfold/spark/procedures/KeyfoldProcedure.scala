@@ -7,8 +7,7 @@ import keyfold.spark.{Json, KeyfoldCatalog}
 import keyfold.spark.jobs.PythonJob
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.util.MapData
+import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
 import org.apache.spark.sql.connector.catalog.procedures.{BoundProcedure, ProcedureParameter, UnboundProcedure}
 import org.apache.spark.sql.connector.read.{LocalScan, Scan}
 import org.apache.spark.sql.keyfold.{Ours, Refusal}
@@ -104,17 +103,13 @@ final class Arguments(parameters: Seq[ProcedureParameter], row: InternalRow) {
 
   /** The value as Python takes it: a TIMESTAMP in milliseconds. */
   def value(name: String): Option[Any] = parameters(places(name)).dataType match {
-    case IntegerType => of(name)(row.getInt)
-    case LongType => of(name)(row.getLong)
-    case BooleanType => of(name)(row.getBoolean)
+    case StringType => text(name)
     case TimestampType => of(name)(row.getLong).map(Math.floorDiv(_, 1000L))
-    case map: MapType => of(name)(row.getMap).map(texts(map, _))
-    case _ => text(name)
+    case other => of(name)(place => CatalystTypeConverters.convertToScala(row.get(place, other), other) match {
+        case map: scala.collection.Map[_, _] => map.map { case (key, value) => key -> String.valueOf(value) }
+        case plain => plain
+      })
   }
-
-  private def texts(kind: MapType, map: MapData): Map[String, String] = (0 until map.numElements()).map { i =>
-    map.keyArray().get(i, kind.keyType).toString -> String.valueOf(map.valueArray().get(i, kind.valueType))
-  }.toMap
 
   private def of[T](name: String)(get: Int => T): Option[T] =
     Some(places(name)).filterNot(row.isNullAt).map(get)

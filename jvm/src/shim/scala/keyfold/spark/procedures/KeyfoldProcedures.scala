@@ -7,11 +7,12 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure
 
 /** Driver side: the procedures of a catalog: `CALL <catalog>.sys.<name>(…)`. */
 trait KeyfoldProcedures extends ProcedureCatalog { this: KeyfoldCatalog =>
+  private def system: Array[String] = Array("sys")
   private lazy val procedures: Seq[KeyfoldProcedure] =
     Json.items(questions.ask("list_procedures")).map(new KeyfoldProcedure(_, this))
 
   override def listProcedures(namespace: Array[String]): Array[Identifier] =
-    if (isSystem(namespace)) procedures.map(one => Identifier.of(KeyfoldProcedures.System, one.name)).toArray
+    if (isSystem(namespace)) procedures.map(one => Identifier.of(system, one.name)).toArray
     else Array.empty
 
   /** Spark hides the reason why a procedure is missing, but not the error of its binding. */
@@ -21,9 +22,5 @@ trait KeyfoldProcedures extends ProcedureCatalog { this: KeyfoldCatalog =>
         s"${name()}.sys has ${procedures.map(_.name).mkString(", ")}"))
 
   private def isSystem(namespace: Array[String]): Boolean =
-    namespace.isEmpty || namespace.sameElements(KeyfoldProcedures.System)
-}
-
-object KeyfoldProcedures {
-  val System: Array[String] = Array("sys")
+    namespace.isEmpty || namespace.sameElements(system)
 }

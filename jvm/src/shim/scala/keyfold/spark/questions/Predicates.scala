@@ -15,15 +15,13 @@ object Predicates {
   /** Operators that make one condition of others. */
   val Connectives: Set[String] = Set("AND", "OR", "NOT")
 
-  def toJson(predicate: Predicate): Option[JsonNode] = expression(predicate)
-
   /** `{"literal": value, "type": Spark's type}`; numbers that JSON could round are strings. */
   def literal(literal: Literal[_]): Option[JsonNode] =
     value(literal.value).map { plain =>
       Json.obj("literal" -> plain, "type" -> Json.parse(literal.dataType.json))
     }
 
-  private def expression(argument: Expression): Option[JsonNode] = argument match {
+  def toJson(argument: Expression): Option[JsonNode] = argument match {
     case column: NamedReference => Some(Json.obj("column" -> column.fieldNames))
     case predicate: Predicate => call(predicate) // ALWAYS_TRUE is a literal too, and a condition here
     case constant: Literal[_] => literal(constant)
@@ -34,7 +32,7 @@ object Predicates {
     val arguments = predicate.children.toSeq.map {
       case Unprintable() => None
       case constant: Literal[_] if !Connectives(predicate.name) => literal(constant)
-      case other => expression(other)
+      case other => toJson(other)
     }
     if (arguments.forall(_.isDefined))
       Some(Json.obj("op" -> predicate.name, "args" -> arguments.flatten))

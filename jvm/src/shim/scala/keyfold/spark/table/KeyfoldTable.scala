@@ -121,13 +121,9 @@ final case class ReadOptimizedTable(table: KeyfoldTable) extends DescribedTable 
   override def properties(): JavaMap[String, String] = table.properties()
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = {
-    val all = options.asCaseSensitiveMap.asScala.toMap + (ReadOptimizedTable.Option -> "true")
+    val all = options.asCaseSensitiveMap.asScala.toMap + ("read-optimized" -> "true")
     table.newScanBuilder(new CaseInsensitiveStringMap(all.asJava))
   }
-}
-
-object ReadOptimizedTable {
-  val Option = "read-optimized"
 }
 
 /** Driver side: a table that is being created or replaced, seen by others only once it is committed. */
@@ -153,12 +149,8 @@ object Names {
   private val WithDollar = """(?:\w+\.)*+[A-Za-z_]\w*+(?:\$\w+)+""".r
 
   /** The parts of the name around the `$` at this place of a text that Spark can't read for it. */
-  def unquoted(text: String, place: Int): Option[Unquoted] =
-    WithDollar.findAllMatchIn(text).find(found => found.start < place && place < found.end)
-      .map(found => Unquoted(found.matched.split('.').toSeq))
-}
+  def unquoted(text: String, place: Int): Option[Seq[String]] =
+    WithDollar.findAllMatchIn(text).find(found => found.start < place && place < found.end).map(_.matched.split('.').toSeq)
 
-/** Driver side: a name with a `$` that has no backticks. */
-final case class Unquoted(parts: Seq[String]) {
-  def hint: String = s"a name with a $$ needs backticks: ${Names.shown(parts)}"
+  def hint(unquoted: Seq[String]): String = s"a name with a $$ needs backticks: ${shown(unquoted)}"
 }

@@ -82,5 +82,5 @@ object Ours {
   }
   private def unreadable(text: String): Throwable = Refusal(s"table '$text' can't be read as a name: " +
     Names.unquoted(text, text.indexOf('$')).fold("expected 'namespace.table', with backticks around a part that has "
-      + "other characters than letters, digits and _")(_.hint))
+      + "other characters than letters, digits and _")(Names.hint))
 }

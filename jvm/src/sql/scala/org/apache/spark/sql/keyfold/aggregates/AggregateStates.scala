@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.toPrettySQL
 import org.apache.spark.sql.keyfold.Refusal
-import org.apache.spark.sql.types.{BinaryType, DataType, Metadata, MetadataBuilder}
+import org.apache.spark.sql.types.{BinaryType, DataType, Metadata, MetadataBuilder, StringType}
 
 /** Driver side: calls over aggregate states become expressions once the types of their arguments are known. The
   * signature of a column of states is in its metadata: such columns are BINARY to everybody else.
@@ -144,13 +144,11 @@ final case class StateOf(children: Seq[Expression], bound: BoundState, name: Str
 object StateOf {
   def bound(call: StateCall): BoundState = {
     val (named, placed) = call.arguments.partition(_.isInstanceOf[NamedArgumentExpression])
-    def text(one: Expression): Option[String] = if (one.foldable) constant(one) else None
+    def text(one: Expression): Option[String] =
+      if (one.foldable) Option(Cast(one, StringType).eval()).map(_.toString) else None
     BoundState.ofCall(call.function, placed.map(_.dataType), placed.map(text),
       named.collect { case one: NamedArgumentExpression => one.key -> text(one.value) }.toMap)
   }
-
-  private def constant(one: Expression): Option[String] =
-    Option(Cast(one, org.apache.spark.sql.types.StringType).eval()).map(_.toString)
 
   def apply(call: StateCall): StateOf = {
     call.arguments.find(!_.deterministic).foreach(one =>

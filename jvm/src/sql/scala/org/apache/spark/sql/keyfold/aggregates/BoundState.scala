@@ -50,11 +50,11 @@ final case class BoundState(json: JsonNode) {
     val made = session.analyzer.execute(Aggregate(Nil, Seq(call), LocalRelation(places)))
     val found = made.expressions.flatMap(_.collect { case one: AggregateExpression => one.aggregateFunction })
     val function = found.headOption.map(BoundState.sparks).collect { case one: DeclarativeAggregate => one }
-      .getOrElse(throw BoundState.wrong(s"Spark has no $unites of ${arguments.map(_.sql).mkString(", ")} with a state"))
+      .getOrElse(throw Refusal(s"Spark has no $unites of ${arguments.map(_.sql).mkString(", ")} with a state"))
     val kinds = function.aggBufferAttributes.map(_.dataType)
     if (!DataType.equalsIgnoreNullability(StructType(kinds.zip(fields).map { case (kind, field) =>
           field.copy(dataType = kind) }), fields))
-      throw BoundState.wrong(s"the state of $signature has the fields ${kinds.map(_.sql).mkString(", ")} in this Spark, " +
+      throw Refusal(s"the state of $signature has the fields ${kinds.map(_.sql).mkString(", ")} in this Spark, " +
         s"and ${fields.map(_.dataType.sql).mkString(", ")} in keyfold")
     val put = places.map(_.exprId).zip(inputs).toMap
     function.transform { case place: AttributeReference if put.contains(place.exprId) => put(place.exprId) }
@@ -97,8 +97,6 @@ object BoundState {
   def finish(result: Expression, finishes: String): Expression =
     if (finishes == "zero") Coalesce(Seq(result, Cast(Literal(0), result.dataType))) else result
 
-  def wrong(sentence: String): Throwable = Refusal(sentence)
-
   /** The states of a call; constants are the texts of arguments that are constant, None of others. */
   def ofCall(name: String, types: Seq[DataType], constants: Seq[Option[String]],
       named: Map[String, Option[String]]): BoundState =
@@ -122,9 +120,8 @@ object BoundState {
   /** A scalar function of keyfold, which takes any value as its text where it does not take its type. */
   def scalar(name: String, inputs: Seq[Expression]): Expression = {
     val function = Functions.find(name).get
-    def struct(inputs: Seq[Expression]): StructType = StructType(inputs.map(in => StructField("a", in.dataType)))
     def bind(inputs: Seq[Expression]): Expression = {
-      val bound = function.bind(struct(inputs))
+      val bound = function.bind(StructType(inputs.map(in => StructField("a", in.dataType))))
       V2ExpressionUtils.resolveScalarFunction(bound,
         inputs.zip(bound.inputTypes).map { case (in, kind) => if (in.dataType == kind) in else Cast(in, kind) })
     }

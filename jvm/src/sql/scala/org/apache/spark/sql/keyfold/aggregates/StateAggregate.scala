@@ -18,7 +18,6 @@ final case class Shape(function: String, signature: String, constants: String, g
 /** Both sides: a declarative aggregate of Spark that takes rows and gives a state, or the result. */
 final case class CombinedState(of: DeclarativeAggregate, shape: Shape, finishes: String = "") extends OverBuffer {
   override def children: Seq[Expression] = of.children
-  override def finished: Expression = BoundState.finish(of.evaluateExpression, finishes)
   override lazy val updateExpressions: Seq[Expression] = of.updateExpressions
   override protected def withNewChildrenInternal(made: IndexedSeq[Expression]): CombinedState =
     copy(of = of.withNewChildren(made).asInstanceOf[DeclarativeAggregate])
@@ -28,7 +27,6 @@ final case class CombinedState(of: DeclarativeAggregate, shape: Shape, finishes:
 final case class MergedState(of: DeclarativeAggregate, state: Expression, buffer: StructType, shape: Shape,
     finishes: String) extends OverBuffer {
   override def children: Seq[Expression] = Seq(state)
-  override def finished: Expression = BoundState.finish(of.evaluateExpression, finishes)
 
   override lazy val updateExpressions: Seq[Expression] = {
     val fields = of.inputAggBufferAttributes.map(_.exprId).zipWithIndex.toMap
@@ -50,7 +48,8 @@ final case class MergedState(of: DeclarativeAggregate, state: Expression, buffer
 abstract class OverBuffer extends DeclarativeAggregate with GivesState {
   def of: DeclarativeAggregate
   def shape: Shape
-  def finished: Expression = of.evaluateExpression
+  def finishes: String
+  private def finished: Expression = BoundState.finish(of.evaluateExpression, finishes)
 
   override def signature: Option[String] = Option.when(shape.givesState)(shape.signature)
   override def prettyName: String = shape.function

@@ -28,13 +28,6 @@ object StateBytes {
     bytes
   }
 
-  /** The payload of a fold's state, whose header is checked; null if it had no row. */
-  def payload(bytes: Array[Byte], header: Array[Byte], function: String): Array[Byte] = {
-    if (java.util.Arrays.mismatch(header, bytes) != header.length && !java.util.Arrays.equals(header, bytes))
-      checked(bytes, header, function): Unit
-    if (bytes.length == header.length) null else java.util.Arrays.copyOfRange(bytes, header.length, bytes.length)
-  }
-
   /** The signature and the constants, which begin with a semicolon; None of bytes that are not a state. */
   def text(bytes: Array[Byte]): Option[String] = {
     val isOurs = bytes.length >= Fixed && bytes(0) == 'K' && bytes(1) == 'S' && bytes(2) == Version

@@ -32,7 +32,7 @@ final case class FoldOfState(child: Expression, signature: String, dataType: Dat
   override def nullable: Boolean = true
   override protected def nullSafeEval(state: Any): Any = {
     val bytes = state.asInstanceOf[Array[Byte]]
-    if (StateBytes.payload(bytes, header, function) == null) empty.map(_.value).orNull
+    if (java.util.Arrays.equals(header, bytes)) empty.map(_.value).orNull
     else StateBytes.open(bytes, header, variable, function).get(0, dataType)
   }
   override protected def withNewChildInternal(made: Expression): FoldOfState = copy(child = made)

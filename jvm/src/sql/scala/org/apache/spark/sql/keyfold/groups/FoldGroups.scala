@@ -53,10 +53,6 @@ object FoldGroups {
     case ArrayType(element, _) => isKnown(element)
     case map: MapType => isKnown(map.keyType) && isKnown(map.valueType)
     case StructType(fields) => fields.forall(field => isKnown(field.dataType))
-    case _ => isFlat(kind)
-  }
-
-  private def isFlat(kind: DataType): Boolean = kind match {
     case StringType | BinaryType | _: DecimalType => true
     case _ => SqlTypes.isWord(kind)
   }

@@ -46,7 +46,6 @@ object LookupHint {
   /** Whether a flow of AUTO CDC keeps its rows in the table. */
   def isOfFlow(table: KeyfoldTable): Boolean = table.columns().exists(_.name == Metadata)
 
-
   /** Whether a scan with these options reads the rows that a look-up finds. */
   def isPlain(options: Map[String, String]): Boolean =
     options.keys.forall(name => Harmless(name.toLowerCase(Locale.ROOT)))

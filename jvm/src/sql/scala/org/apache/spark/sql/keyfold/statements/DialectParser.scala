@@ -7,7 +7,7 @@ import scala.util.Try
 
 import keyfold.spark.{Json, KeyfoldException}
 import keyfold.spark.processes.Driver
-import keyfold.spark.table.{Names, Unquoted}
+import keyfold.spark.table.Names
 import org.apache.spark.SparkException
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.FunctionIdentifier
@@ -52,7 +52,7 @@ object DialectParser {
     catch {
       case failed: InvocationTargetException => failed.getCause match {
           case refused: ParseException if unquoted(session, arguments, refused).isDefined =>
-            throw Refusal(unquoted(session, arguments, refused).map(_.hint).mkString)
+            throw Refusal(unquoted(session, arguments, refused).map(Names.hint).mkString)
           case refused: ParseException if OfPlans(method.getName) && isQuery(arguments.head.toString) =>
             query(session, parser, method, arguments).getOrElse(throw refused)
           case refused: ParseException if OfPlans(method.getName) =>
@@ -72,14 +72,14 @@ object DialectParser {
   }
 
   /** The name of ours whose `$` Spark can't read, in the text that was parsed. */
-  private def unquoted(session: SparkSession, arguments: Array[AnyRef], refused: ParseException): Option[Unquoted] =
+  private def unquoted(session: SparkSession, arguments: Array[AnyRef], refused: ParseException): Option[Seq[String]] =
     for {
       text <- Option(arguments).flatMap(_.headOption).collect { case text: String => text }
       if refused.getMessageParameters.get("error") == "'$'"
       line <- refused.start.line
       column <- refused.start.startPosition
       place = text.linesWithSeparators.take(line - 1).map(_.length).sum + column
-      name <- Names.unquoted(text, place) if Ours.names(session, name.parts)
+      name <- Names.unquoted(text, place) if Ours.names(session, name)
     } yield name
 
   private def isQuery(sql: String): Boolean = OfQueries.findPrefixOf(sql).isDefined

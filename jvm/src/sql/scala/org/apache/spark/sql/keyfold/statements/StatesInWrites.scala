@@ -31,7 +31,7 @@ object StatesInWrites extends Rule[LogicalPlan] {
 
   /** Checks the value that a statement which changes rows puts into a column, which comes behind the change's kind. */
   private def assigned(query: LogicalPlan, place: Int, column: WrittenState): LogicalPlan = query match {
-    case project: Project if place < project.projectList.size && isNamed(project.projectList(place), column) =>
+    case project: Project if place < project.projectList.size && project.projectList(place).name == column.name =>
       project.copy(projectList = project.projectList.updated(place, column.assigned(project.projectList(place))))
     case rows: MergeRows =>
       def all(instructions: Seq[MergeRows.Instruction]): Seq[MergeRows.Instruction] = instructions.map {
@@ -43,8 +43,6 @@ object StatesInWrites extends Rule[LogicalPlan] {
         notMatchedBySourceInstructions = all(rows.notMatchedBySourceInstructions))
     case other => other
   }
-
-  private def isNamed(value: NamedExpression, column: WrittenState): Boolean = value.name == column.name
 
   private def columns(table: KeyfoldTable): Seq[(Int, WrittenState)] =
     table.columns().toSeq.zipWithIndex.flatMap { case (column, place) =>
