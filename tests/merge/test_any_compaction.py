@@ -4,9 +4,9 @@ Five runs are compacted in every way in which neighbours merge: the oldest as a 
 merges them, others as a minor one. Each way is read beside the definition of the engine.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import pairwise, product
 from random import Random
 from typing import Any
@@ -154,20 +154,28 @@ def compacted(history: History, way: Cuts, known: dict[Cuts, Run | None]) -> Run
     return known[way]
 
 
-def random_history(random: Random, found: TableLayout, count: int = RUNS) -> History:
+def random_history(
+    random: Random,
+    found: TableLayout,
+    count: int = RUNS,
+    keys: int = KEYS,
+    retracts: tuple[int, ...] = RETRACTIONS,
+    row: Callable[[Random, int], dict[str, Any]] | None = None,
+) -> History:
     """Records that can follow one another: a key begins with an addition, and no retraction comes
     behind a -D of partial-update. Where retractions wait, a job has a key once; where a -U begins
-    a row, no job begins a key with one.
+    a row, no job begins a key with one. `row` makes the values of a record of a job.
     """
-    is_partial = found.options["merge-engine"] == "partial-update"
+    is_partial = found.options.get("merge-engine") == "partial-update"
     begins = plan(found, ["k"]).engine.begins_jobs(parse(found))
     most = 1 if History(found, ()).waits else 3
+    values = row or partial(_numbers, "sequence.field" in found.options)
     last: dict[int, int] = {}
     jobs = []
     for _ in range(count):
-        kinds = random.choice((ADDITIONS, (*ADDITIONS, *RETRACTIONS)))
+        kinds = random.choice((ADDITIONS, (*ADDITIONS, *retracts)))
         job, named = [], set[int]()
-        for key in (key for key in range(KEYS) for _ in range(random.randrange(most + 1))):
+        for key in (key for key in range(keys) for _ in range(random.randrange(most + 1))):
             kind = random.choice(kinds)
             if key not in last:
                 kind = INSERT
@@ -177,15 +185,14 @@ def random_history(random: Random, found: TableLayout, count: int = RUNS) -> His
                 kind = UPDATE_AFTER
             last[key] = kind
             named.add(key)
-            numbers = {name: random.choice((None, 1, 1, 2, -1)) for name in ("n", "v", "w")}
-            job.append((kind, {"k": key, **numbers, "g": _sequence(random, found, len(jobs))}))
+            job.append((kind, {"k": key, **values(random, len(jobs))}))
         jobs.append(tuple(job))
     return History(found, tuple(jobs))
 
 
-def _sequence(random: Random, found: TableLayout, job: int) -> int:
-    is_ordered = "sequence.field" in found.options
-    return job if is_ordered else random.randrange(RUNS)
+def _numbers(is_ordered: bool, random: Random, job: int) -> dict[str, Any]:
+    numbers = {name: random.choice((None, 1, 1, 2, -1)) for name in ("n", "v", "w")}
+    return {**numbers, "g": job if is_ordered else random.randrange(RUNS)}
 
 
 def test_ways_are_all_ways() -> None:

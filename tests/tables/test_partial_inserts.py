@@ -39,6 +39,31 @@ def test_others_stay(tmp_path: Path, producer: str) -> None:
     assert rows(table) == [(1, 5, None), (2, 7, None), (3, 8, "x")]
 
 
+@pytest.mark.parametrize("kind", ["-U", "-D"])
+@pytest.mark.parametrize(
+    "others", [{}, {"deletion-vectors.enabled": "true", "write-only": "false"}]
+)
+@pytest.mark.parametrize("compacted", [None, 0, 1, 2])
+def test_a_row_that_was_taken_back_begins_anew(
+    tmp_path: Path, kind: str, others: dict[str, str], compacted: int | None
+) -> None:
+    """Whether the table marks replaced rows, and whatever was compacted."""
+    catalog, levels = keyfold.connect(tmp_path, threads=1), {"num-levels": "5"}
+    table = catalog.create_table("t", COLUMNS, ["k"], options=PARTIAL | levels | others)
+    jobs: list[tuple[list[dict[str, Any]], str | None]] = [
+        ([{"k": 1, "v": 1, "w": "a"}, {"k": 3, "v": 3, "w": "c"}], None),
+        ([{"k": k, "v": 1, "w": "a"} for k in (1, 2)], kind),
+        ([{"k": 1, "v": 5}, {"k": 2, "v": 5}], None),
+    ]
+    for number, (job, row_kind) in enumerate(jobs):
+        table.upsert(job, row_kind=row_kind)
+        if compacted == number:
+            table.compact("minor" if number else "full")
+    for _ in range(2):
+        assert rows(table) == [(1, 5, None), (2, 5, None), (3, 3, "c")]
+        table.compact()
+
+
 @pytest.mark.parametrize(
     ("options", "column", "expected"),
     [

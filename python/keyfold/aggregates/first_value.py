@@ -1,8 +1,9 @@
 """first_value: the first input, null too (Paimon FieldFirstValueAgg; Fluss' document, not its
 code). first_non_null_value: the first non-null input (Paimon FieldFirstNonNullValueAgg).
 
-In a sequence group an older record takes over even with NULL, as in Paimon (FieldAggregator's
-aggReversed passes the older value to the function as the accumulator).
+A -D that removes the row is the first of what follows, if it has a value to give: what came before
+it does not count any more. In a sequence group an older record takes over even with NULL, as in
+Paimon (FieldAggregator's aggReversed passes the older value to the function as the accumulator).
 """
 
 from functools import partial
@@ -20,8 +21,9 @@ from keyfold.kernels.records import Groups
 
 @kernel("void(uint8[::1], Groups, int64[::1])")
 def first_valid(valid: Mask, groups: Groups, out: Rows) -> None:
-    """out[g] is the first valid added row of group g, else -1. A reset row replaces it, but does
-    not count as a first. An older row takes over, valid or not, once there was a first.
+    """out[g] is the first valid added row of group g, else -1. A reset row replaces it, and counts
+    as a first if it is valid: it may be stored without the rows before it. An older row takes
+    over, valid or not, once there was a first.
     """
     ops, order, starts = groups
     for g in range(len(out)):
@@ -29,7 +31,7 @@ def first_valid(valid: Mask, groups: Groups, out: Rows) -> None:
         for at in range(starts[g], starts[g + 1]):
             row = order[at]
             if ops[at] == RESET:
-                pick = row
+                pick, is_found = row, valid[row] == 1
             elif ops[at] == ADD and not is_found and valid[row]:
                 pick, is_found = row, True
             elif ops[at] == REVERSED:
@@ -58,10 +60,10 @@ def definition(records: Records) -> Any:
     """The value of the first added record, whatever it is."""
     result, is_there, is_found = None, False, False
     for op, value in records:
-        if op == RESET or (op == REVERSED and (is_found or not is_there)):
-            result = value
-        elif op == ADD and not is_found:
+        if op == RESET or (op == ADD and not is_found):
             result, is_found = value, True
+        elif op == REVERSED and (is_found or not is_there):
+            result = value
         elif op == REVERSED:
             is_found = True
         is_there = is_there or op in (RESET, ADD, REVERSED)
@@ -73,7 +75,7 @@ def definition_non_null(records: Records) -> Any:
     result, is_found = None, False
     for op, value in records:
         if op == RESET:
-            result = value
+            result, is_found = value, value is not None
         elif op == ADD and not is_found and value is not None:
             result, is_found = value, True
         elif op == REVERSED and not is_found and result is not None:

@@ -1,8 +1,8 @@
 """aggregation: every column folds by its own aggregate, and takes retractions back on its own.
 
-Sequence fields take last_value, primary-key columns the newest record, other columns
-`fields.<column>.aggregate-function`, else `fields.default-aggregate-function`, else
-last_non_null_value.
+Sequence fields take last_value, of retractions too: a row keeps its place in the order. Primary-key
+columns take the newest record, other columns `fields.<column>.aggregate-function`, else
+`fields.default-aggregate-function`, else last_non_null_value.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,6 +49,7 @@ class _Column:
     name: str
     aggregate: Aggregate | None
     ignores_retract: bool
+    is_sequence: bool
     parts: tuple[int, int] | None = None
 
 
@@ -73,6 +74,7 @@ def _prepare(layout: TableLayout, options: TableOptions, output: Sequence[str]) 
             name,
             aggregate_of(layout, options, name),
             ignores_retract(options, name),
+            name in options.sequence_fields,
             (names.index(means[name].sum), names.index(means[name].count))
             if name in means
             else None,
@@ -157,6 +159,8 @@ def _column(
     plan: _Aggregation, step: MergeStep, column: _Column, ops: Ops, only_adds: bool
 ) -> pa.Array:
     assert column.aggregate is not None
+    if column.is_sequence:
+        ops = _kept(ops)
     only_adds = only_adds and (step.marks is None or step.marks.passes_over(column.name))
     if only_adds:
         added = added_column(plan.layout, step, column.name, column.aggregate)
@@ -167,6 +171,11 @@ def _column(
     if only_adds:
         inputs = replace(inputs, number=lambda: step.numbers)
     return folded_column(plan.layout, step, column.name, column.aggregate, inputs)
+
+
+def _kept(ops: Ops) -> Ops:
+    """The operations on a sequence field: of retractions it has the sequence."""
+    return np.where(ops == RETRACT, np.int8(ADD), ops)
 
 
 def _definition_column(
@@ -192,7 +201,8 @@ def definition(
     row = {}
     for name in records[0][1]:
         skips = ignores_retract(options, name)
-        own = [SKIP if skips and op == RETRACT else op for op in ops]
+        taken = SKIP if skips else ADD if name in options.sequence_fields else RETRACT
+        own = [taken if op == RETRACT else op for op in ops]
         values = [values[name] for _, values in records]
         if not averages.is_average(options, name):
             row[name] = _definition_column(aggregate_of(layout, options, name), own, values)
@@ -237,7 +247,7 @@ def _part_marks(
     ops = _operations(_Aggregation(layout, (), 0, options[REMOVES]), step)
     for name in columns:
         aggregate = aggregate_of(layout, options, name)
-        if aggregate is None or aggregate.name == averages.NAME:
+        if aggregate is None or aggregate.name == averages.NAME or name in options.sequence_fields:
             continue
         own = column_ops(step, name, ops)
         if ignores_retract(options, name):

@@ -83,7 +83,7 @@ def _late_records_fold(plan: MergePlan, step: MergeStep, marks: Marks) -> MergeS
 
 def _clearing(plan: MergePlan, kinds: Kinds | None, marks: Marks) -> Flags:
     """Whether each row is an ordinary delete that leaves nothing of earlier records."""
-    if kinds is None or not plan.deletes_clear:
+    if kinds is None or not plan.engine.deletes_clear(plan.options):
         return np.zeros(len(marks), dtype=np.bool_)
     return is_retract(kinds) & ~marks.is_marked
 
