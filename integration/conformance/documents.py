@@ -20,7 +20,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from integration import sessions
-from integration.conformance.report import FAILED, PASSED, Result
+from integration.conformance.report import FAILED, PASSED, REFUSED, Result
 
 DOCUMENTS = Path(__file__).with_suffix(".sql")
 _STATEMENT = r"(?!\s|--)(?:'[^']*'|\"[^\"]*\"|[^;'\"])+;"
@@ -85,7 +85,7 @@ def _end(statement: Printed, session: SparkSession, *, may_run: bool) -> tuple[s
     except PySparkException as error:
         words = str(error).partition("\n\nJVM stacktrace")[0]
         is_named = statement.refused is not None and statement.refused in words
-        return (PASSED if is_named else FAILED), f"refused: {words}"
+        return (REFUSED if is_named else FAILED), f"refused: {words}"
     if statement.refused is not None and not may_run:
         return FAILED, f"ran; expected an error that holds {statement.refused}"
     if statement.rows is not None and sorted(found) != sorted(_tuples(statement.rows)):

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from integration.conformance import run
 from integration.conformance.case import Case
 from integration.conformance.files import Line
-from integration.conformance.report import FAILED, PASSED, SKIPPED, Result
+from integration.conformance.report import FAILED, PASSED, REFUSED, SKIPPED, Result
 
 THREADS = 6
 
@@ -34,8 +34,8 @@ def result(line: Line, spark: SparkSession, namespace: str) -> Result:
         return Result(line.file, line.id, case.about, SKIPPED, case.left_out)
     try:
         wrong = run.verdict(case, spark.newSession(), namespace)
-    except run.LeftOut as reason:
-        return Result(line.file, line.id, case.about, SKIPPED, str(reason))
+    except run.RefusedByName as reason:
+        return Result(line.file, line.id, case.about, REFUSED, str(reason))
     except Exception:
         wrong = f"the runner failed: {traceback.format_exc()}"
     return Result(line.file, line.id, case.about, FAILED if wrong else PASSED, wrong or "")

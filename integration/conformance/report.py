@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+PASSED, FAILED, REFUSED, SKIPPED = "passed", "failed", "refused", "skipped"
 
 
 @dataclass(frozen=True)
 class Result:
-    """One case's end; `detail` is what is wrong, or the capability it was left out for."""
+    """One case's end; `detail` is what is wrong, why keyfold refuses it, or the capability it was
+    left out for.
+    """
 
     file: str
     id: str
@@ -18,15 +20,19 @@ class Result:
 
 
 def lines(result: Result) -> Iterator[str]:
-    """A failure with its difference, a case left out with its reason; nothing for a pass."""
+    """A failure with its difference, a case refused or left out with its reason; nothing for a
+    pass.
+    """
     if result.status == FAILED:
         yield f"FAILED {result.file} {result.id}: {result.about}"
         yield f"  {result.detail}"
-    if result.status == SKIPPED:
-        yield f"SKIPPED {result.file} {result.id}: {result.detail}"
+    if result.status in (REFUSED, SKIPPED):
+        yield f"{result.status.upper()} {result.file} {result.id}: {result.detail}"
 
 
 def summary(results: Iterable[Result]) -> str:
     """The last line."""
     ends = [result.status for result in results]
-    return ", ".join(f"{ends.count(status)} {status}" for status in (PASSED, FAILED, SKIPPED))
+    return ", ".join(
+        f"{ends.count(status)} {status}" for status in (PASSED, FAILED, REFUSED, SKIPPED)
+    )

@@ -31,8 +31,16 @@ from keyfold.types import arrow as arrow_types
 from keyfold.types import spark as spark_types
 from keyfold.wire.layout import quoted
 
-# keyfold's own answer where the others wrap around, keep too many digits or give NULL.
-OVERFLOW = re.compile(r"the (?:sum|product) for key \(.*\) does not fit .*no stored row is lost")
+# Messages of keyfold where a case expects rows, with the reason.
+DECISIONS = {
+    # The others wrap around, keep too many digits or give NULL.
+    r"the (?:sum|product) for key \(.*\) does not fit .*no stored row is lost": (
+        "values beyond the column's type (overflow is refused, never silent)"
+    ),
+    r"(\w+)_foreach is not supported: use \1 of exploded arrays": (
+        "functions of arrays by position (docs/states.md)"
+    ),
+}
 
 # What a step of a compaction ends as, where it did not fail.
 DONE = {"committed", "nothing", "skipped"}
@@ -49,19 +57,21 @@ class Refused:
     is_syntax: bool
 
 
-class LeftOut(Exception):
-    """The case can't be held to what it expects, for a reason that is keyfold's decision."""
+class RefusedByName(Exception):
+    """The case expects rows of what keyfold has decided to refuse, by a message that names it."""
 
 
 def verdict(case: Case, spark: SparkSession, namespace: str) -> str | None:
     """What is wrong with the case, None where it passes; the table is `t` of a fresh namespace.
 
-    LeftOut where rows are expected of a sum or product that leaves its type: that is refused here.
+    RefusedByName where rows are expected of what one of the `DECISIONS` refuses.
     """
     outcome = run(case, spark, namespace)
     expects_rows = not any(isinstance(expected, Refusal) for expected in case.accepted)
-    if isinstance(outcome, Refused) and expects_rows and OVERFLOW.search(outcome.message):
-        raise LeftOut("values beyond the column's type (overflow is refused, never silent)")
+    if isinstance(outcome, Refused) and expects_rows:
+        for words_of, reason in DECISIONS.items():
+            if re.search(words_of, outcome.message):
+                raise RefusedByName(reason)
     wrong = [judged(case, expectation, outcome) for expectation in case.accepted]
     if wrong and None not in wrong:
         return "\n  or: ".join(text for text in wrong if text)

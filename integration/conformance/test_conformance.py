@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from integration.conformance import files, pool, tables
-from integration.conformance.report import FAILED, PASSED, SKIPPED, Result
+from integration.conformance.report import FAILED, PASSED, REFUSED, SKIPPED, Result
 
 CASES = Path(__file__).resolve().parent
 
@@ -57,7 +57,7 @@ def test_wrong_cases_fail(spark: SparkSession, tmp_path: Path) -> None:
     assert all("expected" in r.detail for r in results if r.status == FAILED)
 
 
-def test_a_sum_that_leaves_its_type_is_left_out_and_says_why(
+def test_what_is_refused_by_name_is_shown_with_the_reason(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = tmp_path / "overflow.jsonl"
@@ -66,7 +66,14 @@ def test_a_sum_that_leaves_its_type_is_left_out_and_says_why(
     case = {"id": "wraps", "engine": "aggregation", "about": "a sum that wraps around",
             "columns": [["k", "INT"], ["v", "TINYINT"]], "primary_key": ["k"], "options": options,
             "commits": rows, "expect": [[1, -128]]}  # fmt: skip
-    path.write_text(json.dumps(case), encoding="utf-8")
-    (result,) = run(path, spark)
-    assert result.status == SKIPPED
-    assert "overflow is refused" in result.detail
+    foreach = {"id": "foreach", "engine": "aggregate-key", "about": "sums by position",
+               "columns": [["k", "INT"], ["a", "ARRAY<INT>"]], "key": ["k"],
+               "agg": {"a": "REPLACE"}, "defaults": {}, "commits": [],
+               "query": "SELECT sum_foreach(a) FROM t", "expect": [[None]]}  # fmt: skip
+    unknown = {**foreach, "id": "unknown", "query": "SELECT sum_foreach_of(a) FROM t"}
+    path.write_text("\n".join(map(json.dumps, (case, foreach, unknown))), encoding="utf-8")
+    wraps, by_position, other = run(path, spark)
+    assert wraps.status == by_position.status == REFUSED
+    assert "overflow is refused" in wraps.detail
+    assert "docs/states.md" in by_position.detail
+    assert other.status == FAILED

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from integration.conformance import __main__, files, report
-from integration.conformance.report import FAILED, PASSED, SKIPPED, Result
+from integration.conformance.report import FAILED, PASSED, REFUSED, SKIPPED, Result
 
 RESULTS = [
     Result("a.jsonl", "x", "about x", PASSED),
     Result("a.jsonl", "y", "about y", FAILED, "expected 1\n  found    2"),
     Result("a.jsonl", "z", "about z", SKIPPED, "lookups"),
+    Result("a.jsonl", "w", "about w", REFUSED, "overflow"),
 ]
 
 
@@ -21,8 +22,9 @@ def test_lines_and_summary() -> None:
         "FAILED a.jsonl y: about y",
         "  expected 1\n  found    2",
         "SKIPPED a.jsonl z: lookups",
+        "REFUSED a.jsonl w: overflow",
     ]
-    assert report.summary(RESULTS) == "1 passed, 1 failed, 1 skipped"
+    assert report.summary(RESULTS) == "1 passed, 1 failed, 1 refused, 1 skipped"
 
 
 def test_files_give_cases_or_the_reason_why_not(tmp_path: Path) -> None:
