@@ -100,6 +100,11 @@ def test_a_table_is_named_in_any_way(spark: SparkSession) -> None:
     session = spark.newSession()
     session.sql("USE keyfold.it")
     assert len(session.sql("CALL sys.compact('upkeep', dry_run => true)").collect()) == 3
+    for target in ("copied", "keyfold.it.`copied 2`"):
+        session.sql(f"CALL sys.clone('upkeep', '{target}')")
+    assert session.table("it.copied").count() == session.table("it.`copied 2`").count() > 0
+    for target in ("copied", "`copied 2`"):
+        session.sql(f"DROP TABLE keyfold.it.{target}")
 
 
 @pytest.mark.parametrize(

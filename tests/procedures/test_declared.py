@@ -12,7 +12,7 @@ from keyfold.procedures.declare import CONDITION, OPTIONS, Procedure
 from tests.procedures.called import called
 from tests.storage import tables
 
-TYPES = {"STRING", "INT", "BIGINT", "BOOLEAN", "TIMESTAMP", OPTIONS, CONDITION}
+TYPES = {"STRING", "INT", "BIGINT", "BOOLEAN", "TIMESTAMP", OPTIONS, CONDITION, "TABLE_NAME"}
 
 
 @pytest.mark.parametrize("procedure", procedures().values(), ids=lambda one: one.name)

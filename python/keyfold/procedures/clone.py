@@ -2,7 +2,13 @@
 
 from keyfold.errors import TableError
 from keyfold.merge.plan import check
-from keyfold.procedures.declare import Procedure, ProcedureCall, ProcedureParameter, Rows
+from keyfold.procedures.declare import (
+    TABLE_NAME,
+    Procedure,
+    ProcedureCall,
+    ProcedureParameter,
+    Rows,
+)
 from keyfold.storage.branching.clone import clone
 from keyfold.storage.catalogs.places import NAMELESS, open_place
 from keyfold.storage.catalogs.table_names import parsed
@@ -36,7 +42,7 @@ CLONE = Procedure(
     "makes a new table of a snapshot, with files of its own",
     (
         ProcedureParameter(
-            "target", "STRING", "its name, 'namespace.table', or a path", is_required=True
+            "target", TABLE_NAME, "its name, 'namespace.table', or a path", is_required=True
         ),
         ProcedureParameter("version", "STRING", "the id of a snapshot, or the name of a tag"),
         ProcedureParameter("timestamp", "TIMESTAMP", "that of the newest snapshot by then"),

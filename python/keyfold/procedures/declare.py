@@ -21,7 +21,7 @@ from keyfold.types.arrow import to_arrow
 from keyfold.types.sql import from_sql
 
 Rows = list[dict[str, Any]]
-OPTIONS, CONDITION = "OPTIONS", "CONDITION"
+OPTIONS, CONDITION, TABLE_NAME = "OPTIONS", "CONDITION", "TABLE_NAME"
 _MOST_THREADS = 8
 
 
@@ -55,7 +55,8 @@ class ProcedureParameter:
     The type is one of Spark's, and its values arrive as Python's: a TIMESTAMP in milliseconds since
     1970. OPTIONS are a map, or a text 'name=value,…', and arrive as a dictionary. A CONDITION is
     SQL over the columns that the table is partitioned by, and arrives as predicates; False if no
-    partition can satisfy it.
+    partition can satisfy it. A TABLE_NAME, which in Spark may be one of the current namespace,
+    arrives as 'namespace.table', or as a path.
     """
 
     name: str

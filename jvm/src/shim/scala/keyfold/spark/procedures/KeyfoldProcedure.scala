@@ -52,7 +52,7 @@ final class KeyfoldProcedure(declaration: JsonNode, catalog: KeyfoldCatalog) ext
     val others = parameters.map { case (name, kind, doc) =>
       val dataType = kind match {
         case Options => options
-        case Condition => StringType
+        case Condition | TableName => StringType
         case _ => DataType.fromDDL(kind)
       }
       ProcedureParameter.in(name, dataType).defaultValue("NULL").comment(doc).build()
@@ -64,8 +64,11 @@ final class KeyfoldProcedure(declaration: JsonNode, catalog: KeyfoldCatalog) ext
     val arguments = new Arguments(bound, input)
     val named = arguments.text("table").getOrElse(throw Refusal(s"$name: table is NULL or empty"))
     val found = table(named)
-    val values = parameters.map { case (name, kind, _) =>
-      name -> (if (kind == Condition) arguments.text(name).map(condition(found, _)) else arguments.value(name))
+    val values = parameters.map {
+      case (name, Condition, _) => name -> arguments.text(name).map(condition(found, _))
+      case (name, TableName, _) => name -> arguments.text(name).map(path =>
+          if (path.contains("/")) path else Ours.identifier(catalog, path).toString)
+      case (name, _, _) => name -> arguments.value(name)
     }
     val rows = PythonJob.begin(found, "call_procedure", declaration.get("again").asBoolean, "procedure" -> name,
       "arguments" -> values.toMap)(_.answer())
@@ -83,9 +86,10 @@ final class KeyfoldProcedure(declaration: JsonNode, catalog: KeyfoldCatalog) ext
 }
 
 object KeyfoldProcedure {
-  /** Types of parameters that are not Spark's: a map or a text, and SQL over partitions. */
+  /** Types of parameters that are not Spark's: a map or a text, SQL over partitions, a table that is to be. */
   private val Options = "OPTIONS"
   private val Condition = "CONDITION"
+  private val TableName = "TABLE_NAME"
 }
 
 /** Driver side: a procedure that does not exist, and says which do. */
