@@ -18,6 +18,7 @@ from keyfold.kernels.folds.picked import take
 from keyfold.kernels.keys.comparable import Keys
 from keyfold.kernels.keys.membership import find
 from keyfold.lazy import cached_property
+from keyfold.lookup.indexes import without_others
 from keyfold.lookup.places import BucketOfKeys
 from keyfold.lookup.row_group_cache import KeptFile
 from keyfold.merge.kinds import is_retract, of
@@ -25,6 +26,7 @@ from keyfold.merge.plan import MergePlan
 from keyfold.merge.run import merge_key, merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.read.keyset import KeySet
+from keyfold.wire.specs import ScanSpec
 
 
 @dataclass(frozen=True)
@@ -133,19 +135,20 @@ class SectionOfKeys:
 class KeptBucket:
     """A bucket; `place` has the ends of its files, and `ends` their encoded form."""
 
+    scan: ScanSpec
     sections: tuple[SectionOfKeys, ...]
     place: BucketOfKeys
     ends: Keys
-    columns: tuple[str, ...]
 
     def rows(self, wanted: KeySet) -> Iterator[pa.RecordBatch]:
         """The rows of the keys, in key order."""
         whole = wanted.is_whole
         found = wanted.reach_between(self.ends) if whole else wanted.reach_into(self.place.ends)
+        found = without_others(self.scan, self.place, wanted, found)
         flags = iter(found.tolist())
         for section in self.sections:
             for batch in section.rows(wanted, flags):
-                yield batch.select(self.columns)
+                yield batch.select(self.scan.columns)
 
 
 def _within(keys: Keys, asked: Keys) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from keyfold.merge.plan import MergePlan
 from keyfold.merge.plan import plan as merge_plan
 from keyfold.options.parsing import parse
 from keyfold.wire.codec import Wire
-from keyfold.wire.specs import ScanSpec, Split
+from keyfold.wire.specs import DataFile, ScanSpec, Split
 
 ANY_BUCKET = 0
 
@@ -20,12 +20,19 @@ ANY_BUCKET = 0
 class BucketOfKeys(Wire):
     """The files of a bucket. `ends` has the trimmed key's columns, and two rows for each file of
     the split, in its order: the first and the last key. `buckets` are those of the partition, or
-    ANY_BUCKET if the hash of a key does not tell its bucket.
+    ANY_BUCKET if the hash of a key does not tell its bucket. `indexes` has the index of each file
+    (`lookup.indexes`), and nothing if no file has one.
     """
 
     split: Split
     buckets: int
     ends: pa.RecordBatch
+    indexes: tuple[str, ...] = ()
+
+    @cached_property
+    def files(self) -> list[DataFile]:
+        """The files of the split, in its order."""
+        return [file for section in self.split.sections for run in section for file in run]
 
 
 @dataclass(frozen=True)

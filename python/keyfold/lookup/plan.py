@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from keyfold.errors import TableError
 from keyfold.files.sections import sections_of_runs
+from keyfold.lookup.indexes import index_of
 from keyfold.lookup.places import ANY_BUCKET, BucketOfKeys, LookupPlan
 from keyfold.read.plan_head import PlanHead
 from keyfold.read.provenance import divided
@@ -82,7 +83,9 @@ def _bucket(table: Table, place: Place, files: Sequence[LiveFile]) -> BucketOfKe
     listed = [file for section in found for run in section for file in run]
     buckets = {file.total_buckets for file in files}
     number = buckets.pop() if len(buckets) == 1 else ANY_BUCKET
-    return BucketOfKeys(split, max(number, ANY_BUCKET), _ends(table.layout, listed))
+    indexes = tuple(index_of(file.extra_files, file.embedded_index) for file in listed)
+    ends = _ends(table.layout, listed)
+    return BucketOfKeys(split, max(number, ANY_BUCKET), ends, indexes if any(indexes) else ())
 
 
 def _ends(layout: TableLayout, files: Sequence[LiveFile]) -> pa.RecordBatch:

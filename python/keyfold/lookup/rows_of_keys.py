@@ -22,6 +22,7 @@ from keyfold.files.buckets import grouped, partition_codes
 from keyfold.files.paimon_values import hashes
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.folds.picked import indices, take
+from keyfold.lookup.indexes import without_others
 from keyfold.lookup.places import BucketOfKeys, LookupPlan
 from keyfold.read import task
 from keyfold.read.keyset import KeySet
@@ -29,7 +30,7 @@ from keyfold.read.reader import read
 from keyfold.storage.metadata.partition_bounds import Partition
 from keyfold.types.literals import manifest_value
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import Split
+from keyfold.wire.specs import ScanSpec, Split
 
 Made = TypeVar("Made")
 Jobs = Sequence[Callable[[], Made]]
@@ -89,7 +90,7 @@ def _job(
 
 def stored(plan: LookupPlan, place: BucketOfKeys, wanted: KeySet) -> Iterator[pa.RecordBatch]:
     """The rows of a bucket that have one of the keys, in columns of the scan, read anew."""
-    return read(plan.scan, _narrowed(place, wanted), plan.merge, wanted)
+    return read(plan.scan, _narrowed(plan.scan, place, wanted), plan.merge, wanted)
 
 
 def runs_of(plan: LookupPlan, keys: pa.RecordBatch) -> Iterator[Iterator[pa.RecordBatch]]:
@@ -229,9 +230,10 @@ def _in_partition(
                 yield place, rows[order[start:stop]]
 
 
-def _narrowed(place: BucketOfKeys, wanted: KeySet) -> Split:
+def _narrowed(scan: ScanSpec, place: BucketOfKeys, wanted: KeySet) -> Split:
     """The split with only those files that may hold a key."""
-    flags = iter(wanted.reach_into(place.ends).tolist())
+    found = without_others(scan, place, wanted, wanted.reach_into(place.ends))
+    flags = iter(found.tolist())
     sections = []
     for section in place.split.sections:
         runs = (tuple(file for file in run if next(flags)) for run in section)

@@ -135,4 +135,5 @@ class Warm:
 
         columns = [place.ends.column(name) for name in layout.key]
         ends = encode(columns, layout.nullable_key)
-        return KeptBucket(tuple(map(opened, split.sections)), place, ends, scan.columns)
+        sections = tuple(map(opened, split.sections))
+        return KeptBucket(scan, sections, place, ends)

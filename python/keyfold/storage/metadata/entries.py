@@ -108,6 +108,11 @@ class LiveFile(DataFile):
         found: Record = self.record["_FILE"]
         return found
 
+    @property
+    def embedded_index(self) -> bytes | None:
+        """The bytes of an index of its columns (`files.file_indexes`), if the entry has it."""
+        return self.file.get("_EMBEDDED_FILE_INDEX")
+
     @cached_property
     def min_key(self) -> tuple[Any, ...]:
         """The first key, in primary-key order without partition columns."""

@@ -277,6 +277,10 @@ class ListedFile(LiveFile):
         return self.file.get("_EXTERNAL_PATH") if self._columns.more[self._row] else None
 
     @property
+    def embedded_index(self) -> bytes | None:
+        return super().embedded_index if self._columns.more[self._row] else None
+
+    @property
     def keys(self) -> tuple[bytes, bytes]:
         first, last = self._columns.keys
         return self._columns.bytes(first, self._row), self._columns.bytes(last, self._row)
