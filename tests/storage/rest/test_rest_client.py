@@ -79,8 +79,8 @@ def test_a_commit_names_table_and_snapshot(server: Server) -> None:
 
 
 def test_what_is_not_supported_is_refused(server: Server) -> None:
-    with pytest.raises(TableError, match=r"token\.provider is 'dlf', expected 'bear'"):
-        server.client(token__provider="dlf")
+    with pytest.raises(TableError, match=r"token\.provider is 'oauth2', expected 'bear'"):
+        server.client(token__provider="oauth2")
     with pytest.raises(TableError, match="needs the settings uri and warehouse"):
         server.client(warehouse="")
     assert not server.asked

@@ -8,7 +8,9 @@ from urllib.parse import quote_plus, urlsplit
 
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.storage.rest.dlf import Request
 from keyfold.storage.rest.http import NO_ANSWER, Http, Pauses, Said
+from keyfold.storage.rest.logins import PROVIDER, login_of
 from keyfold.stores.files import UnsettledError
 from keyfold.stores.opened import ANSWER_SECONDS
 
@@ -50,15 +52,10 @@ class RestClient:
         uri = (options.get("uri") or "").strip().rstrip("/")
         if not uri or not options.get("warehouse"):
             raise TableError("a REST catalog needs the settings uri and warehouse")
-        if options.get("token.provider") != "bear":
-            raise TableError(
-                f"REST catalog {shown(uri)}: token.provider is {options.get('token.provider')!r}, "
-                "expected 'bear', with the setting token"
-            )
         self._uri = uri if uri.startswith(("http://", "https://")) else f"http://{uri}"
         self._secrets = [urlsplit(self._uri).password, *secrets_of(options)]
         self._base, self._seconds = "/v1", ANSWER_SECONDS
-        self._http, self._token = Http(), options.get("token")
+        self._http, self._login = Http(), login_of({**options, "uri": self._uri}, shown(self._uri))
         self._headers = _headers(options)
         answer = self.ask("GET", "config", query={"warehouse": _quoted(options["warehouse"])})
         if not all(isinstance(answer.get(n) or {}, dict) for n in ("defaults", "overrides")):
@@ -135,7 +132,7 @@ class RestClient:
 
     def hidden(self, text: str) -> str:
         """A server's text without secrets of the catalog, cut short."""
-        for secret in filter(None, self._secrets):
+        for secret in filter(None, [*self._secrets, *self._login.secrets()]):
             text = text.replace(secret, "***")
         return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]} …"
 
@@ -145,24 +142,26 @@ class RestClient:
         """The answer to one request at a path below the server's base. It is asked again where the
         server has not served it, or where serving it twice changes nothing.
         """
-        url = "/".join([self._uri + self._base, *map(_quoted, path)])
-        if query:
-            url += "?" + "&".join(f"{name}={quote_plus(text)}" for name, text in query.items())
+        place = "/".join([self._base, *map(_quoted, path)])
+        text = None if body is None else json.dumps(body)
+        sent = Request(method, place, query or {}, text, urlsplit(self._uri).netloc)
         is_harmless, pauses = method in ("GET", "DELETE"), Pauses(_BUSY_SECONDS, _BUSY_TRIES)
         while True:
-            said = self._exchanged(method, url, body)
+            said = self._exchanged(sent)
             is_busy = said.status == _BUSY or (said.status == _UNAVAILABLE and is_harmless)
             if (is_busy or (said.is_cut and is_harmless)) and pauses.passed(said.retry_after):
                 continue
             return self._answer(said, "/".join(path))
 
-    def _exchanged(self, method: str, url: str, body: Json | None) -> Said:
+    def _exchanged(self, sent: Request) -> Said:
         headers = dict(self._headers)
-        if body is not None:
+        if sent.body is not None:
             headers["Content-Type"] = "application/json"
-        headers["Authorization"] = f"Bearer {self._token}"
-        text = None if body is None else json.dumps(body)
-        return self._http.request(method, url, headers, text, self._seconds)
+        headers |= self._login.headers(sent)
+        url = self._uri + sent.path
+        if sent.query:
+            url += "?" + "&".join(f"{name}={quote_plus(v)}" for name, v in sent.query.items())
+        return self._http.request(sent.method, url, headers, sent.body, self._seconds)
 
     def _answer(self, said: Said, asked: str) -> Json:
         """The object that an answer is. Raises the error that it is instead, if it is one."""
@@ -206,7 +205,7 @@ def _failure(said: Said) -> tuple[int, str]:
 
 def secrets_of(options: Mapping[str, str]) -> list[str]:
     """The values of a catalog's options that no text may show, the longest first."""
-    names = (n for n in options if any(s in n.lower() for s in _SECRET) and n != "token.provider")
+    names = (n for n in options if any(s in n.lower() for s in _SECRET) and n != PROVIDER)
     named = (options[name] for name in names)
     return sorted({value for value in named if len(value) > 3}, key=len, reverse=True)
 
