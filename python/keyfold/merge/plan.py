@@ -31,7 +31,7 @@ class MergePlan:
     (output, key, sequence fields and the columns the engine needs, in table order). `key` is the
     key a bucket is sorted by. With `marks` results that may have something older below them carry
     `_NAMED` and `_OVERWRITTEN`. With `is_unique` two records of a key that are no -D are an error,
-    with `counts_deletes` any two.
+    with `counts_deletes` any two. The columns `firsts` are those of the first record of a key.
     """
 
     layout: TableLayout
@@ -46,6 +46,7 @@ class MergePlan:
     schema: pa.Schema = field(repr=False)
     is_unique: bool = False
     counts_deletes: bool = False
+    firsts: tuple[str, ...] = ()
 
     def normalized(
         self, batch: pa.RecordBatch, columns: Iterable[str], *, overwrites: bool

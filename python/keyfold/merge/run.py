@@ -257,7 +257,17 @@ def fold_step(
     step = replace(step, is_part=is_part and not (is_job and plan.engine.begins_jobs(plan.options)))
     folded = _folded_step(plan, step, drop_deletes=drop_deletes, has_oldest=has_oldest)
     check_not_null(plan.layout, plan.schema, step, folded)
-    return folded
+    return _with_firsts(plan, step, folded) if plan.firsts else folded
+
+
+def _with_firsts(plan: MergePlan, step: MergeStep, folded: Folded) -> Folded:
+    """The rows with the values of the first record of each in the columns that it decides."""
+    first = np.empty(step.columns.num_rows, dtype=np.int64)
+    first[step.order] = np.repeat(step.order[step.starts[:-1]], np.diff(step.starts))
+    arrays, rows = list(folded.arrays), indices(first[folded.last])
+    for name in plan.firsts:
+        arrays[plan.output.index(name)] = take(step.columns[name], rows)
+    return replace(folded, arrays=arrays)
 
 
 def _folded_step(

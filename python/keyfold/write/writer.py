@@ -21,7 +21,7 @@ from keyfold.write.buffer import WriteBuffer, allowance
 from keyfold.write.changelog import Shaped, input_changelog, writes_input
 from keyfold.write.durable import Flushes
 from keyfold.write.job import Job
-from keyfold.write.keys.across_partitions import Routes, in_first_partition
+from keyfold.write.keys.across_partitions import Routes, firsts
 from keyfold.write.keys.places import Places, places_of
 from keyfold.write.marking import Marking
 from keyfold.write.parquet import Target, write_files
@@ -68,7 +68,7 @@ def write_parts(
     more: dict[str, Any] = {"keeps_records": has_records}
     if spec.layout.spans_partitions:
         if options.engine.folds_columns and not _has_kinds(spec):
-            more["filled"] = partial(in_first_partition, spec.layout)
+            merge = replace(merge, firsts=firsts(spec.layout))
     elif spec.stored is not None:
         more["filled"] = Filling(spec, spec.stored, plans.keys, has_records).filled
     buffer = WriteBuffer(merge, has_ordinal, size, **more)

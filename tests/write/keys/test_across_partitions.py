@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -209,6 +210,18 @@ def test_the_first_partition_of_a_new_key_that_folds(tmp_path: Path) -> None:
     assert rows_of(table) == {1: (3, 12), 2: (9, 1)}
     table.compact("full")
     assert rows_of(table) == {1: (3, 12), 2: (9, 1)}
+
+
+@pytest.mark.parametrize("engine", ["partial-update", "aggregation"])
+def test_the_first_partition_of_rows_that_are_spilled(tmp_path: Path, engine: str) -> None:
+    table = made(tmp_path, engine, **{"write-buffer-size": "64 kb"})
+    keys = np.tile(np.arange(5000), 50)  # each is in most of the runs
+    turns = np.repeat(np.arange(50), 5000)
+    columns = ((turns + keys) % 4).astype(np.int32), keys, turns
+    given = pa.table([pa.array(column) for column in columns], schema=SCHEMA)
+    table.upsert(given.to_reader(max_chunksize=5000))
+    total = 49 if engine == "partial-update" else 1225
+    assert rows_of(table) == {k: (k % 4, total) for k in range(5000)}
 
 
 def test_an_overwrite_replaces_all(tmp_path: Path) -> None:

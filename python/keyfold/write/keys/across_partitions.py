@@ -8,7 +8,7 @@ fold in the old partition. An UPDATE moves a row under every engine. Paimon does
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,7 +33,7 @@ from keyfold.read.keyset import KeySet
 from keyfold.types.literals import manifest_value
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.partitions import Partition
-from keyfold.wire.specs import KIND, ORDINAL, OVERWRITTEN, CommitMessage, WriteSpec
+from keyfold.wire.specs import KIND, OVERWRITTEN, CommitMessage, WriteSpec
 from keyfold.write.keys.known_hashes import parts_of
 from keyfold.write.keys.room import BucketRoom
 
@@ -66,30 +66,9 @@ class KeyParts:
         return messages
 
 
-def in_first_partition(
-    layout: TableLayout, _part: BucketKey, batches: Sequence[pa.RecordBatch]
-) -> list[pa.RecordBatch]:
-    """Batches of one part, in which all rows of a key have the partition of the first."""
-    if not batches or not sum(batch.num_rows for batch in batches):
-        return list(batches)
-    names = [name for name in layout.partition_keys if name not in layout.primary_key]
-    has_ordinal = ORDINAL in batches[0].schema.names
-    wanted = [*layout.key, *layout.partition_keys, *((ORDINAL,) if has_ordinal else ())]
-    rows = pa.concat_batches([batch.select(wanted) for batch in batches])
-    if np.ptp(partition_codes(layout, rows)) == 0:
-        return list(batches)
-    _, places = KeySet.of(layout, [rows.column(name) for name in layout.key])
-    order = np.arange(rows.num_rows)
-    if has_ordinal:
-        order = np.argsort(rows.column(ORDINAL).to_numpy(), kind="stable")
-    firsts = np.empty(int(places.max()) + 1, dtype=np.int64)
-    firsts[places[order[::-1]]] = order[::-1]
-    made, at = [], 0
-    for batch in batches:
-        picked = pa.array(firsts[places[at : at + batch.num_rows]])
-        at += batch.num_rows
-        made.append(_with(batch, {name: rows.column(name).take(picked) for name in names}))
-    return made
+def firsts(layout: TableLayout) -> tuple[str, ...]:
+    """The partition columns of a row that the first of a key decides, where rows fold."""
+    return tuple(name for name in layout.partition_keys if name not in layout.primary_key)
 
 
 @dataclass(frozen=True)
