@@ -25,10 +25,10 @@ PLACES = {"beside": {"file-index.in-manifest-threshold": "1 b"}, "embedded": {}}
 DAY, MOMENT = dt.date(1969, 6, 1), dt.datetime(1969, 6, 1, 1, 2, 3, 4_000)
 KEYS: dict[str, Sequence[Any]] = {
     "TINYINT": range(-100, 100, 2),
-    "INT": range(-(1 << 31), 1 << 31, 1 << 26),
+    "INT": range(5 - (1 << 31), 1 << 31, 1 << 26),
     "BIGINT": range(-(1 << 63), 1 << 63, 1 << 58),
     "STRING": [f"{'ä' * (n % 50)}{n:03}" for n in range(0, 200, 2)],
-    "BYTES": [bytes([n]) * (n % 70) for n in range(0, 200, 2)],
+    "BYTES": [bytes([n]) * (n % 70 + 1) for n in range(0, 200, 2)],
     "DATE": [DAY + dt.timedelta(n) for n in range(0, 400, 4)],
     "TIMESTAMP(3)": [MOMENT + dt.timedelta(hours=n) for n in range(0, 400, 4)],
     "TIMESTAMP(6)": [MOMENT + dt.timedelta(microseconds=n) for n in range(0, 400, 4)],
@@ -41,9 +41,10 @@ class Indexed:
     def __init__(self, folder: Path, paimon: Paimon, kind: str, options: dict[str, str]) -> None:
         own = {"bucket": "1", "file-index.bloom-filter.columns": "k"}
         own |= {"file-index.bloom-filter.k.items": "200", "file-index.bloom-filter.k.fpp": "0.001"}
-        self.java, self.keys, self.folder = Java(folder, paimon), KEYS[kind], folder
+        self.keyfold, self.java = Keyfold(folder), Java(folder, paimon)
+        self.keys, self.folder = KEYS[kind], folder
         self.java.create(Shape("t", {"k": kind, "v": "INT"}, ("k",), (), own | options))
-        layout = Keyfold(folder).table("t").layout
+        layout = self.keyfold.table("t").layout
         for first in (0, 1):
             rows = [(0, {"k": key, "v": first}) for key in self.keys[first::2]]
             self.java.write(layout, "t", rows)
@@ -55,7 +56,7 @@ class Indexed:
 
     def looked_up(self, keys: list[dict[str, Any]]) -> list[Any]:
         """The values of keys, one by one, by look-ups that keep nothing."""
-        table = Keyfold(self.folder).table("t")
+        table = self.keyfold.table("t")
         plan = plan_lookup(table, ["v"])
         schema = pa.schema([table.layout.column("k").arrow_field])
         asked = [pa.RecordBatch.from_pylist([key], schema) for key in keys]
