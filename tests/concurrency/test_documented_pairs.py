@@ -15,7 +15,9 @@ FILES = (
 ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \| [^|]+ \|$", re.MULTILINE)
 
 # The job under way, what commits meanwhile, and the tests of this pair. Two expiries run at once in
-# test_killed.py, an expiry beside a DROP in tests/storage/maintenance/test_expire.py.
+# test_killed.py, an expiry beside a DROP in tests/storage/maintenance/test_expire.py, jobs with keys
+# across partitions in tests/write/keys/test_across_partitions.py.
+_ACROSS = "INSERT, UPDATE, MERGE or DELETE with keys across partitions"
 TESTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("INSERT", "INSERT"): ("test_append_during_append",),
     ("INSERT OVERWRITE", "INSERT"): ("test_append_during_overwrite",),
@@ -120,6 +122,8 @@ TESTS: dict[tuple[str, str], tuple[str, ...]] = {
         "test_overwrite_during_assignment",
     ),
     ("INSERT into dynamic buckets", "compaction"): ("test_compaction_during_assignment",),
+    (_ACROSS, "the same, with other keys"): (),
+    (_ACROSS, "the same, with a key of both that is new or moves"): (),
 }
 
 

@@ -299,7 +299,7 @@ def test_auto_partitions_of_fluss(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"partition__timestamp_formatter": "yyyy MMM"}, "found MMM"),
+        ({"partition__timestamp_formatter": "yyyy MMM"}, "not MMM, found 'yyyy MMM'"),
         ({"partition__expiration_strategy": "soon"}, "values-time or update-time"),
         ({"partition__timestamp_pattern": "$DT"}, r"behind a \$, of dt, hh, found '\$DT'"),
         ({"partition__timestamp_pattern": "$dt $hour:00"}, r"found '\$dt \$hour:00'"),

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.group_by.accumulate import Accumulated
+from keyfold.group_by.accumulate import Accumulated, GroupError
 from keyfold.group_by.bound import BoundCall
 from keyfold.group_by.shared import SharedCall
 from keyfold.group_by.spark_order import ranks
@@ -106,13 +106,16 @@ class Ordered:
     def _folded(self, start: int, stop: int) -> pa.Array:
         lists = self._rows.values(start, stop)
         counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
-        groups = np.repeat(np.arange(start, stop, dtype=np.int32), counts)
+        groups = np.repeat(np.arange(stop - start, dtype=np.int32), counts)
         value, *keys = lists.flatten().flatten()
         self._inner.clear()
-        if len(groups):
-            rows = places(groups, keys, self.call.order)
-            self._inner.add(groups, take(value, indices(rows)))
-        found = self._inner.values(start, stop)
+        try:
+            if len(groups):
+                rows = places(groups, keys, self.call.order)
+                self._inner.add(groups, take(value, indices(rows)))
+            found = self._inner.values(0, stop - start)
+        except GroupError as error:  # numbers the groups of this piece
+            raise GroupError(start + error.group, error.error) from error
         self._inner.clear()
         return found
 

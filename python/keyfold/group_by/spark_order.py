@@ -41,6 +41,15 @@ def ranks(column: pa.Array) -> Rows:
     """Numbers that order the values: 0 of NULL, and of equal values the same."""
     if COMPARABLE.test(column.type):
         return codes.ranks([one_zero(column)])
-    found = [comparable(value) for value in column.to_pylist()]
+    found = [comparable(value) for value in _numbered(column).to_pylist()]
     places = {value: i for i, value in enumerate(sorted({(0,), *found}))}
     return np.array([places[value] for value in found], dtype=np.int64)
+
+
+def _numbered(column: pa.Array) -> pa.Array:
+    """The values, the fields of structs named by their places: two may have one name."""
+    if not pa.types.is_struct(column.type):
+        return column
+    fields = [_numbered(field) for field in column.flatten()]
+    names = [str(place) for place in range(len(fields))]
+    return pa.StructArray.from_arrays(fields, names=names, mask=column.is_null())

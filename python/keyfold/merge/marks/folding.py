@@ -82,8 +82,13 @@ def _late_records_fold(plan: MergePlan, step: MergeStep, marks: Marks) -> MergeS
 
 
 def _clearing(plan: MergePlan, kinds: Kinds | None, marks: Marks) -> Flags:
-    """Whether each row is an ordinary delete that leaves nothing of earlier records."""
-    if kinds is None or not plan.engine.deletes_clear(plan.options):
+    """Whether each row is an ordinary delete that leaves nothing of earlier records: not where a
+    sequence orders records that are kept as they are, as a late one would come first.
+    """
+    options = plan.options
+    begins_anew = options.partial_insert and not options.sequence_fields
+    clears = plan.engine.deletes_clear(options) and (begins_anew or not plan.keeps_records)
+    if kinds is None or not clears:
         return np.zeros(len(marks), dtype=np.bool_)
     return is_retract(kinds) & ~marks.is_marked
 
