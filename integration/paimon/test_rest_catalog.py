@@ -125,8 +125,15 @@ def test_statements_and_snapshots(table: Options, seed: int) -> None:
     Machine(driver, "deduplicate", Random(seed), without=("expire",)).run(20)
 
 
-def test_tags_branches_and_rollback(table: Options) -> None:
-    jobs.made(table)
+def test_tags_branches_and_rollback(tmp_path: Path) -> None:
+    """With a server of its own, which lists a table once more for each branch that it has had."""
+    with rest_server.running(tmp_path) as table:
+        jobs.catalog(table).create_namespace(["default"], {})
+        jobs.made(table)
+        tags_branches_and_rollback(table)
+
+
+def tags_branches_and_rollback(table: Options) -> None:
     found = connect(**table).table("default.t")
     for value in (1, 2, 3):
         found.upsert([{"k": 1, "v": value}])

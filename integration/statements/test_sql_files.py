@@ -19,9 +19,14 @@ from integration.statements.sql_file import Statement, parse
 FILES = sorted((Path(__file__).parent / "sql").glob("*.sql"))
 
 
+COMPILED = ("types_variant",)  # Spark's casts of VARIANT are compiled, or fail
+
+
 def start(spark: SparkSession, catalog: str, name: str) -> SparkSession:
     """A session of its own, whose current namespace is empty and named as the file."""
-    session = sessions.interpret(spark.newSession())
+    session = spark.newSession()
+    if name.removeprefix("sql_") not in COMPILED:
+        sessions.interpret(session)
     session.sql(f"DROP NAMESPACE IF EXISTS {catalog}.{name} CASCADE")
     session.sql(f"CREATE NAMESPACE {catalog}.{name}")
     session.sql(f"USE {catalog}.{name}")

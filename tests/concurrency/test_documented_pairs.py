@@ -15,8 +15,8 @@ FILES = (
 ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \| [^|]+ \|$", re.MULTILINE)
 
 # The job under way, what commits meanwhile, and the tests of this pair. Two expiries run at once in
-# test_killed.py, an expiry beside a DROP in tests/storage/maintenance/test_expire.py, jobs with keys
-# across partitions in tests/write/keys/test_across_partitions.py.
+# test_killed.py, an expiry beside a DROP in tests/storage/maintenance/test_expire.py, and jobs with
+# keys across partitions in tests/write/keys/test_across_partitions.py.
 _ACROSS = "INSERT, UPDATE, MERGE or DELETE with keys across partitions"
 TESTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("INSERT", "INSERT"): ("test_append_during_append",),

@@ -89,8 +89,8 @@ CREATE TABLE t (id INT, PRIMARY KEY (nope));
 CREATE TABLE t (id INT) TBLPROPERTIES ('primary-key' = 'nope');
 -- error: id
 CREATE TABLE t (id INT, v INT, PRIMARY KEY (id)) TBLPROPERTIES ('primary-key' = 'v');
--- error: p | primary key
-CREATE TABLE t (id INT, p STRING, PRIMARY KEY (id)) PARTITIONED BY (p);
+-- error: primary key (id) lacks partition column p | option bucket is '4'
+CREATE TABLE t (id INT, p STRING, PRIMARY KEY (id)) PARTITIONED BY (p) TBLPROPERTIES ('bucket' = '4');
 -- error: partition
 CREATE TABLE t (id INT, d DATE, PRIMARY KEY (id, d)) PARTITIONED BY (years(d));
 -- error: check
