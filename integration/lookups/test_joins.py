@@ -240,7 +240,8 @@ def test_tasks_plan_look_ups_of_many_files(spark: SparkSession, warehouse: Path)
     """They read no manifest of other partitions than those of their keys, and nobody else does."""
     name, files = "keyfold.it.many_files", MANY_FILES + many_files.BUCKETS
     spark.sql("CREATE NAMESPACE IF NOT EXISTS keyfold.it")
-    table = tables.catalog(warehouse).create_table(["it"], "many_files", many_files.new_table())
+    new = many_files.new_table(changelog_producer="input")
+    table = tables.catalog(warehouse).create_table(["it"], "many_files", new)
     many_files.fill(table, files)
     spark.sql(f"INSERT INTO {name} SELECT -1, id, id * 10, 0, 0, 0, 0 FROM range(3)")
     filled = table.manifests.listed(table.snapshots.read(1))
@@ -252,3 +253,7 @@ def test_tasks_plan_look_ups_of_many_files(spark: SparkSession, warehouse: Path)
     )
     assert "LookupJoin" in plan_of(joined)
     assert sorted(map(tuple, joined.collect())) == [(0, 0), (1, 10), (2, 20)]
+    # Tasks of a statement look up the rows before it, for the changelog.
+    spark.sql(f"UPDATE {name} SET a = 30 WHERE p = -1 AND k = 2")
+    (told,) = table.manifests.logged(table.snapshots.latest())
+    assert told.rows == 2

@@ -15,6 +15,7 @@ import pytest
 
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.lookup import of_keys
+from keyfold.lookup.of_tasks import PlannedLookups
 from keyfold.questions import executor
 from keyfold.questions.scan import plan_lookup
 from keyfold.questions.serve import serve
@@ -89,7 +90,7 @@ def looked_up(worker: Channel, *keys: tuple[int | None, int | None]) -> Any:
 
 def test_keys_of_any_partition(worker: Channel, table: Table) -> None:
     plan = planned(table)
-    assert "places" not in plan
+    assert {*plan} & {"plan", "request"} == {"request"}
     begin(worker, plan)
     draw = Random(3)
     for count in (1, 1, 2, 5, 200):
@@ -135,8 +136,7 @@ def test_a_snapshot_that_expires_before_a_task_begins(worker: Channel, table: Ta
 
 def test_only_buckets_of_the_keys(worker: Channel, table: Table) -> None:
     """The plan of one key has the files of one bucket."""
-    request = of_keys.LookupRequest.from_json(planned(table))
-    plans = of_keys.PlansOfKeys(request)
+    plans = PlannedLookups.from_json(planned(table))
     one = pa.record_batch({"k": pa.array([4]), "p": pa.array([2])})
     (place,) = plans.of(one).places
     assert (place.split.partition.values, place.split.bucket) in {((2,), n) for n in range(3)}
@@ -157,4 +157,4 @@ def test_the_driver_plans(
         table = tables.table(tmp_path / "whole", tables.new_table(*COLUMNS, key="p,k"))
         harness.upsert(table, [{"p": 1, "k": 1, "v": 1}])
         table = tables.reload(table)
-    assert "places" in planned(table, filters=filters)
+    assert "places" in planned(table, filters=filters)["plan"]

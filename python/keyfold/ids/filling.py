@@ -20,7 +20,7 @@ from keyfold.files.buckets import BucketKey
 from keyfold.ids.ranges import Ranges
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.keys.membership import find
-from keyfold.lookup.places import LookupPlan
+from keyfold.lookup.of_tasks import Plans
 from keyfold.lookup.rows_of_keys import look_up
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge.kinds import is_retract
@@ -35,14 +35,14 @@ _Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Filling:
-    """The rows of one task. `plan` looks up stored keys, None in an empty table. With `remembers`
+    """The rows of one task. `plans` look stored keys up, None in an empty table. With `remembers`
     a key that comes again, after others were spilled, gets the number that it had; else the fold
     keeps one of two.
     """
 
     spec: WriteSpec
     stored: StoredKeys
-    plan: LookupPlan | None
+    plans: Plans | None
     remembers: bool
     _given: dict[BucketKey, list[tuple[KeySet, Rows]]] = field(default_factory=dict)
 
@@ -73,13 +73,14 @@ class Filling:
         """Whether each distinct key is stored, and its id, or 0."""
         is_stored = np.zeros(len(wanted), dtype=np.bool_)
         ids = np.zeros(len(wanted), dtype=np.int64)
-        if self.plan is None:
+        if self.plans is None:
             return is_stored, ids
         firsts = np.empty(len(wanted), dtype=np.int64)
         firsts[places[::-1]] = np.arange(len(places))[::-1]
         for start in range(0, len(firsts), MOST_KEYS):
             some = slice(start, start + MOST_KEYS)
-            found, rows = look_up(self.plan, columns.take(pa.array(firsts[some])))
+            keys = columns.take(pa.array(firsts[some]))
+            found, rows = look_up(self.plans.of(keys), keys)
             is_stored[some] = found.to_numpy(zero_copy_only=False)
             if self.stored.ids is not None:
                 ids[some] = numbers(rows.column(rows.num_columns - 1))

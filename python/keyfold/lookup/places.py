@@ -1,8 +1,12 @@
-"""The places where the rows of a key may be, as the driver plans a lookup once."""
+"""The places where the rows of a key may be, as the driver plans a lookup once, and its request
+for plans that tasks make for their own keys.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -11,6 +15,8 @@ from keyfold.merge.plan import MergePlan
 from keyfold.merge.plan import plan as merge_plan
 from keyfold.options.parsing import parse
 from keyfold.wire.codec import Wire
+from keyfold.wire.layout import TableLayout
+from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import DataFile, ScanSpec, Split
 
 ANY_BUCKET = 0
@@ -60,3 +66,17 @@ class LookupPlan(Wire):
         for place in self.places:
             found.setdefault(repr(place.split.partition.values), []).append(place)
         return found
+
+
+@dataclass(frozen=True)
+class LookupRequest(Wire):
+    """The request by which look-ups of `columns` are planned, in a snapshot that `tag` keeps if it
+    has a name. `parts` are those of nested columns that are read.
+    """
+
+    columns: tuple[str, ...]
+    layout: TableLayout
+    snapshot: int
+    tag: str
+    filters: tuple[Predicate, ...]
+    parts: Mapping[str, Any]

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from keyfold.bridge.frames import Frame
-from keyfold.lookup.of_keys import LookupRequest
-from keyfold.lookup.plan import plan_lookup as lookups
+from keyfold.lookup.of_keys import lookups
 from keyfold.questions.planned import planned
 from keyfold.questions.serve import Questions, functions_for
 from keyfold.read import scan_plan
@@ -19,7 +18,6 @@ from keyfold.read.request import ReadRequest
 from keyfold.read.scan_plan import ScanReport
 from keyfold.read.splits import Tasks
 from keyfold.storage.table import Table, open_handle
-from keyfold.wire.codec import Wire
 from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import ScanSpec
 
@@ -93,10 +91,7 @@ def plan_lookup(question: Frame) -> dict[str, Any]:
     table.check_format()
     filters, parts = decoded(question.get("filters")), question.get("parts") or {}
     read = as_changed(table) if inserted else table
-    found: Wire | None = LookupRequest.of(read, question["columns"], filters, parts)
-    if found is None:
-        plan = lookups(read, question["columns"], filters)
-        found = replace(plan, scan=narrowed(plan.scan, parts))
+    found = lookups(read, question["columns"], filters, parts)
     own = {"finds_all": inserted and all(one.op == "IS_NOT_NULL" for one in filters)}
     return {
         "lookup": found.to_json() | functions_for(question, read.layout) | own,

@@ -41,6 +41,11 @@ def bytes() -> int:
     return max(limit - taken() + _idle() - _RESERVED, 0)
 
 
+def is_capped() -> bool:
+    """Whether this process has a cap, as workers do."""
+    return resource.getrlimit(resource.RLIMIT_DATA)[0] != resource.RLIM_INFINITY
+
+
 def taken() -> int:
     """The bytes of private writable memory that are mapped: RLIMIT_DATA limits them."""
     return of_process("VmData")

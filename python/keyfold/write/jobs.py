@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from keyfold.errors import NotSupportedError, TableError
-from keyfold.lookup.of_tasks import TaskLookups
-from keyfold.lookup.places import LookupPlan
-from keyfold.lookup.plan import plan_lookup
+from keyfold.lookup.of_keys import lookups
+from keyfold.lookup.of_tasks import PlannedLookups, TaskLookups
 from keyfold.merge.plan import check_mergeable
 from keyfold.options.calls import (
     ACCEPT_LOST,
@@ -163,12 +162,12 @@ def _stored(
 
 
 def task_lookups(table: Table, spec: WriteSpec) -> TaskLookups:
-    """The plans by which the tasks of a job look up."""
+    """The look-ups of the tasks of a job."""
     return TaskLookups(_rows_before(table, spec), key_lookups(table, spec.stored))
 
 
-def _rows_before(table: Table, spec: WriteSpec) -> LookupPlan | None:
-    """The plan by which tasks look up the rows before a statement, for their changelog;
+def _rows_before(table: Table, spec: WriteSpec) -> PlannedLookups | None:
+    """The look-ups of the rows before a statement, for the changelog of tasks;
     None if it has the records as they came, or there is none.
     """
     changes, options = spec.changes, parse(spec.layout)
@@ -178,7 +177,7 @@ def _rows_before(table: Table, spec: WriteSpec) -> LookupPlan | None:
         return None  # rows that are inserted fold
     read = replace(table, snapshot_id=changes.reads or None)
     read.check_format()
-    return plan_lookup(as_changed(read), spec.layout.arrow_schema.names)
+    return lookups(as_changed(read), spec.layout.arrow_schema.names)
 
 
 def targets(layout: TableLayout, asked: Mapping[str, str], seen: str | None) -> str | None:

@@ -2,7 +2,7 @@
 `changelog-producer` = `input`: the row that a record removes or replaces, then the one in its
 place. So a consumer that takes old values back and adds new ones counts right.
 
-The driver plans look-ups in the snapshot that the statement has read; each task looks up the keys
+Look-ups are of the snapshot that the statement has read; each task looks up the keys
 that it writes. No other job has changed their rows since, or the commit is refused.
 """
 
@@ -17,8 +17,8 @@ from keyfold.changelog.compare import KIND_FIELD, OUTPUT_ROWS
 from keyfold.kernels.groups.by_key import merge_groups
 from keyfold.kernels.keys.closed import encode_closed
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
-from keyfold.lookup.places import LookupPlan
-from keyfold.lookup.rows_of_keys import runs_of
+from keyfold.lookup.of_tasks import Plans
+from keyfold.lookup.rows_of_keys import key_columns, runs_of
 from keyfold.merge import kinds as row_kinds
 from keyfold.merge.column_results import Columns, sliced
 from keyfold.merge.kinds import Kinds, is_retract
@@ -30,7 +30,7 @@ from keyfold.wire.specs import WriteSpec
 
 
 def with_rows_before(
-    spec: WriteSpec, plan: LookupPlan, records: Iterable[pa.RecordBatch]
+    spec: WriteSpec, plans: Plans, records: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The records of a bucket as a consumer needs them, with `_VALUE_KIND`, ascending by key.
 
@@ -41,7 +41,8 @@ def with_rows_before(
     """
     key, nullable = spec.layout.key, spec.layout.nullable_key
     for batch in records:
-        runs = [SortedRun(rows, (0, 0)) for rows in runs_of(plan, batch)]
+        asked = key_columns(spec.layout, spec.layout.primary_key, batch)
+        runs = [SortedRun(rows, (0, 0)) for rows in runs_of(plans.of(asked), asked)]
         runs.append(SortedRun(iter([batch]), (0, 0), repeats=True))
         for pieces in rounds(runs, key, nullable, MergeRoom.now().round):
             yield from _records(spec, pieces)

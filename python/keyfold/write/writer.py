@@ -75,7 +75,8 @@ def write_parts(
     for place, part in found:
         buffer.add(place, part)
     if spec.layout.spans_partitions:
-        return _routed(spec, options, buffer, Routes(spec, plans.keys), size // 2)
+        stored = None if plans.keys is None else plans.keys.plan
+        return _routed(spec, options, buffer, Routes(spec, stored), size // 2)
     shaped = None if plans.before is None else partial(with_rows_before, spec, plans.before)
     return _written(spec, options, buffer, shaped)
 

@@ -7,10 +7,8 @@ one the last. After it nothing more is read of what the JVM sends, until it
 closes the connection.
 """
 
-import importlib
 import itertools
 from collections.abc import Sequence
-from typing import Protocol
 
 import pyarrow as pa
 
@@ -18,6 +16,7 @@ from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected, Traffic
 from keyfold.errors import ConflictError
 from keyfold.lookup.matches import matches, matches_schema
+from keyfold.lookup.of_tasks import PlannedLookups
 from keyfold.lookup.places import LookupPlan
 from keyfold.questions.serve import functions_of, sending_errors
 from keyfold.read.formats.parquet import BYTES_READ
@@ -28,7 +27,7 @@ from keyfold.wire.layout import TableLayout
 def answer(channel: Channel, question: frames.Frame) -> None:
     """Look up what comes in by question["lookup"]."""
     with sending_errors(channel, "looking keys up"):
-        plans = _plans(question["lookup"])
+        plans = PlannedLookups.from_json(question["lookup"])
     doing = f"looking keys up in table {plans.layout.name}"
     channel.send({"ok": {}})
     with metering() as meter, functions_of(question["lookup"]):
@@ -41,36 +40,7 @@ def answer(channel: Channel, question: frames.Frame) -> None:
             channel.discard()
 
 
-class Plans(Protocol):
-    """The plans by which keys of a table are looked up."""
-
-    layout: TableLayout
-
-    def of(self, keys: pa.RecordBatch) -> LookupPlan:
-        """The plan for keys."""
-
-
-class PlanOfAll:
-    """The plan that the driver has made for all keys."""
-
-    def __init__(self, plan: LookupPlan) -> None:
-        self.layout, self._plan = plan.scan.layout, plan
-
-    def of(self, keys: pa.RecordBatch) -> LookupPlan:
-        """The plan."""
-        return self._plan
-
-
-def _plans(told: frames.Frame) -> Plans:
-    """The driver's plan, or its request for plans. What these take is not loaded otherwise."""
-    if "places" in told:
-        return PlanOfAll(LookupPlan.from_json(told))
-    of_keys = importlib.import_module("keyfold.lookup.of_keys")
-    found: Plans = of_keys.PlansOfKeys(of_keys.LookupRequest.from_json(told))
-    return found
-
-
-def _serve(channel: Channel, plans: Plans, question: frames.Frame, meter: Meter) -> None:
+def _serve(channel: Channel, plans: PlannedLookups, question: frames.Frame, meter: Meter) -> None:
     """Take frames until the last one, or until the JVM leaves."""
     by, finds_all = question["by"], question["lookup"]["finds_all"]
     traffic = Traffic()

@@ -1,4 +1,4 @@
-"""The look-ups of the tasks of a write, planned by the driver, and what a commit makes of keys that
+"""The look-ups of stored keys by the tasks of a write, and what a commit makes of keys that
 others have stored since.
 
 Two jobs may write one new key at once. Each gives it a number, and the one that commits first is
@@ -24,8 +24,8 @@ from keyfold.ids.ranges import Ranges
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.keys.comparable import encode
 from keyfold.kernels.keys.membership import find
-from keyfold.lookup.places import LookupPlan
-from keyfold.lookup.plan import plan_lookup
+from keyfold.lookup.of_keys import lookups
+from keyfold.lookup.of_tasks import PlannedLookups
 from keyfold.lookup.rows_of_keys import look_up
 from keyfold.options.ids import id_column
 from keyfold.read.call_options import as_changed
@@ -33,7 +33,7 @@ from keyfold.read.formats.data_file import read_file
 from keyfold.read.formats.wanted import Wanted
 from keyfold.read.keyset import KeySet
 from keyfold.storage.metadata.entries import LiveFile, added, by_place
-from keyfold.storage.metadata.snapshot_files import live_of_snapshot
+from keyfold.storage.metadata.snapshot_files import in_partitions
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.stores.opened import store_of
@@ -95,13 +95,13 @@ def _greatest(table: Table, name: str) -> int:
     return greatest
 
 
-def key_lookups(table: Table, stored: StoredKeys | None) -> LookupPlan | None:
-    """The plan by which the tasks of a job look up the keys that are stored."""
+def key_lookups(table: Table, stored: StoredKeys | None) -> PlannedLookups | None:
+    """The look-ups by which the tasks of a job find the keys that are stored."""
     if stored is None or stored.seen is None:
         return None
     read = replace(table, snapshot_id=stored.seen)
     read.check_format()
-    return plan_lookup(as_changed(read), _looked_up(table))
+    return lookups(as_changed(read), _looked_up(table))
 
 
 def _looked_up(table: Table) -> tuple[str, ...]:
@@ -121,7 +121,7 @@ def settled(
     seen = replace(spec.stored, seen=base.id, job=base.commit_user)
     try:
         with table.reading(base):
-            come = _come(now, spec.stored, base)
+            come = _come(now, spec.stored, base, messages)
             for at, message in enumerate(messages):
                 files = come.get((message.partition.values, message.bucket), [])
                 changed = _changed(now, spec, message, files)
@@ -138,15 +138,18 @@ def settled(
 
 
 def _come(
-    now: Table, stored: StoredKeys, base: Snapshot
+    now: Table, stored: StoredKeys, base: Snapshot, messages: Sequence[CommitMessage]
 ) -> dict[tuple[tuple[object, ...], int], list[LiveFile]]:
-    """The files of each bucket that have come since the job looked, or all if that is not known."""
-    live = live_of_snapshot(now.manifests, base)
+    """The files of each bucket, in the partitions of the messages, that have come since the job
+    looked, or all if that is not known.
+    """
+    partitions = {message.partition.values for message in messages}
+    live = in_partitions(now.manifests, base, partitions)
     before = None if stored.seen is None else now.snapshots.find(stored.seen)
     names: set[str] = set()
     if before is not None and before.commit_user == stored.job and before.id <= base.id:
         with suppress(SnapshotExpiredError), now.reading(before):
-            names = {file.name for file in live_of_snapshot(now.manifests, before)}
+            names = {file.name for file in in_partitions(now.manifests, before, partitions)}
     return by_place(file for file in live if file.name not in names)
 
 
@@ -235,11 +238,11 @@ def _columns(
 
 def _stored(now: Table, keys: pa.RecordBatch) -> tuple[_Flags, Rows]:
     """Whether each key has a row now, and its id, or 0."""
-    plan = plan_lookup(as_changed(now), _looked_up(now))
+    plans = lookups(as_changed(now), _looked_up(now))
     flags, ids = [], []
     for at in range(0, keys.num_rows, MOST_KEYS):
         some = keys.select(list(now.layout.primary_key)).slice(at, MOST_KEYS)
-        found, rows = look_up(plan, some)
+        found, rows = look_up(plans.of(some), some)
         flags.append(found.to_numpy(zero_copy_only=False))
         has_ids = id_column(now.options) is not None
         ids.append(numbers(rows.column(0)) if has_ids else np.zeros(len(found), dtype=np.int64))
