@@ -118,6 +118,9 @@ def test_without_adaptive_execution(spark: SparkSession, facts: DataFrame) -> No
     with conf(spark, spark__sql__adaptive__enabled=False):
         for query in (QUERIES[3], QUERIES[8], QUERIES[14]):
             assert rows(spark, query) == rows(spark, query.replace("keyfold.", ""))
+        one = "(SELECT g, keyfold.max(s) AS m FROM facts GROUP BY g)"
+        frame = spark.sql(f"SELECT a.m, b.m FROM {one} a JOIN {one} b ON a.g = b.g")
+        assert len(named(frame, "ReusedExchangeExec")) == 1
 
 
 def test_beside_python_functions(spark: SparkSession, facts: DataFrame) -> None:

@@ -10,7 +10,6 @@ import keyfold.spark.questions.{CatalogQuestions, Description, Predicates}
 import keyfold.spark.read.KeyfoldScanBuilder
 import keyfold.spark.write.{KeyfoldRowLevelOperation, KeyfoldWriteBuilder, WriteMode}
 import org.apache.spark.sql.connector.catalog._
-import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.catalog.constraints.Constraint
 import org.apache.spark.sql.connector.catalog.constraints.Constraint.ValidationStatus
 import org.apache.spark.sql.connector.expressions.{Expressions, Transform}
@@ -31,9 +30,8 @@ class KeyfoldTable(val questions: CatalogQuestions, val description: Description
 
   override def properties(): JavaMap[String, String] = description.properties.asJava
 
-  override def capabilities(): JavaSet[TableCapability] =
-    JavaSet.of(BATCH_READ, MICRO_BATCH_READ, BATCH_WRITE, STREAMING_WRITE, TRUNCATE, OVERWRITE_BY_FILTER,
-      OVERWRITE_DYNAMIC, AUTOMATIC_SCHEMA_EVOLUTION)
+  override protected def abilities: Set[String] = super.abilities ++ Set("MICRO_BATCH_READ", "BATCH_WRITE",
+    "STREAMING_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC", "AUTOMATIC_SCHEMA_EVOLUTION")
 
   override def partitioning(): Array[Transform] =
     description.partitioning.map(name => Expressions.identity(Names.quote(name))).toArray
@@ -50,8 +48,7 @@ class KeyfoldTable(val questions: CatalogQuestions, val description: Description
     ChangesScan.asked(options).map(new ChangesScanBuilder(this, _, options))
       .getOrElse(new KeyfoldScanBuilder(this, options))
 
-  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder =
-    KeyfoldWriteBuilder(this, info, WriteMode.Append)
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = KeyfoldWriteBuilder(this, info, WriteMode.Append)
 
   /** `WITH SCHEMA EVOLUTION` adds columns that may be NULL and takes wider numbers; other types are cast. */
   override def supportsColumnChange(change: TableChange.ColumnChange): Boolean = change match {
@@ -91,10 +88,8 @@ class KeyfoldTable(val questions: CatalogQuestions, val description: Description
     true
   }
 
-  override def equals(other: Any): Boolean = other match {
-    case table: KeyfoldTable => table.identity == identity
-    case _ => false
-  }
+  override def equals(other: Any): Boolean =
+    PartialFunction.cond(other) { case table: KeyfoldTable => table.identity == identity }
   override def hashCode(): Int = identity.hashCode
 
   private def identity = (questions.name, name(), id(), version())
@@ -108,7 +103,11 @@ trait DescribedTable extends SupportsRead {
   override def id(): String = description.id
   override def version(): String = description.version
   override def columns(): Array[Column] = description.columns
-  override def capabilities(): JavaSet[TableCapability] = JavaSet.of(BATCH_READ)
+  override def capabilities(): JavaSet[TableCapability] =
+    TableCapability.values.toSet.filter(known => abilities(known.name)).asJava
+
+  /** Names of capabilities, as Spark 4.2 lacks the last one: a scan's rows stay as they are if it reads more columns. */
+  protected def abilities: Set[String] = Set("BATCH_READ", "SCAN_MERGING")
   override def toString: String = name()
 }
 
@@ -134,8 +133,7 @@ final class StagedKeyfoldTable(questions: CatalogQuestions, description: Descrip
   override def abortStagedChanges(): Unit = Threads.uninterrupted(finish("abort_staged"))
   override def reportDriverMetrics(): Array[CustomTaskMetric] = Array.empty
 
-  private def finish(question: String): Unit =
-    questions.ask(question, "staged" -> description.json.get("staged")): Unit
+  private def finish(question: String): Unit = questions.ask(question, "staged" -> description.json.get("staged")): Unit
 }
 
 /** Driver side: column names as Spark's expressions parse them. */

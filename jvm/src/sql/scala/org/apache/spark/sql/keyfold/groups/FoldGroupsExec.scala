@@ -24,14 +24,16 @@ final case class FoldGroupsExec(keys: Seq[Attribute], results: Seq[Attribute], c
 
   override lazy val metrics: Map[String, SQLMetric] = FoldFigures.metrics(sparkContext)
 
-  override protected def doExecute(): RDD[InternalRow] =
-    throw new UnsupportedOperationException("its groups are columns")
+  override protected def doExecute(): RDD[InternalRow] = throw new UnsupportedOperationException("its groups are columns")
 
   override protected def doExecuteColumnar(): RDD[ColumnarBatch] = {
     val figures = new FoldFigures(metrics)
     val named = keys.map(key => key.name -> key.dataType)
     child.execute().mapPartitionsInternal(rows => new GroupBatches(rows, named, figures))
   }
+
+  /** The operator without texts of calls, whose columns have numbers of their own: Spark runs equal operators once. */
+  override protected def doCanonicalize(): SparkPlan = super.doCanonicalize().asInstanceOf[FoldGroupsExec].copy(calls = Nil)
 
   override protected def withNewChildInternal(changed: SparkPlan): FoldGroupsExec = copy(child = changed)
 }
