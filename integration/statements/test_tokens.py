@@ -39,6 +39,17 @@ STATEMENTS: dict[str, Statement] = {
 }
 
 
+IDLE: dict[str, str] = {
+    "INSERT": "INSERT INTO {t} SELECT * FROM {t} WHERE k = 9",
+    "INSERT OVERWRITE": "INSERT OVERWRITE {t} SELECT * FROM {t} WHERE k < 0",
+    "UPDATE": "UPDATE {t} SET n = n + 1 WHERE k = 9",
+    "DELETE": "DELETE FROM {t} WHERE n = 9",
+    "DELETE of all": "DELETE FROM {t}",
+    "TRUNCATE": "TRUNCATE TABLE {t}",
+    "MERGE": "MERGE INTO {t} USING (SELECT 9 k) s ON {t}.k = s.k WHEN MATCHED THEN DELETE",
+}
+
+
 @pytest.fixture
 def session(spark: SparkSession) -> Iterator[SparkSession]:
     """A session whose settings go with the test."""
@@ -83,3 +94,28 @@ def test_each_statement_once(session: SparkSession, fresh_name: Callable[[], str
     session.conf.unset(VERSION)
     with pytest.raises(Exception, match="txnAppId and txnVersion go together"):
         session.sql(f"INSERT INTO {name} VALUES (1, 1)")
+
+
+def test_statements_that_change_no_rows(
+    session: SparkSession, fresh_name: Callable[[], str]
+) -> None:
+    """A repeated one leaves rows alone that others have written since."""
+    name = fresh_name()
+    session.sql(f"CREATE TABLE {name} (k INT, n INT, PRIMARY KEY (k) NOT ENFORCED)")
+
+    def run(idle: str, statement: str) -> None:
+        session.conf.set(APP, idle)
+        session.conf.set(VERSION, "1")
+        session.sql(statement.format(t=name))
+        for key in (APP, VERSION):
+            session.conf.unset(key)
+
+    for idle, statement in IDLE.items():
+        run(idle, statement)
+    session.sql(f"INSERT INTO {name} VALUES (9, 9)")
+    snapshots = f"SELECT * FROM `{name.replace('.', '`.`')}$snapshots`"
+    made = session.sql(snapshots).count()
+    for idle, statement in IDLE.items():
+        run(idle, statement)
+    assert rows(session, name) == [(9, 9)]
+    assert session.sql(snapshots).count() == made == len(IDLE) + 1

@@ -130,7 +130,8 @@ def test_a_session_gives_its_statements_a_token(tmp_path: Path) -> None:
     own = {"txnAppId": "other", "TXNVERSION": "0"}
     assert insert(0, options=own)["snapshot"] == 5  # the statement's own comes first
     planned = plan_write(asked(0, **HOW, query="q"))["write"]
-    assert WriteSpec.from_json(planned).epoch == Epoch("q", 0)  # a query is known by its id
+    known_by_its_id = Epoch("q", 0, is_of_query=True)
+    assert WriteSpec.from_json(planned).epoch == known_by_its_id
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from keyfold.options.calls import TARGET_COLUMNS, TRANSACTION_APP, TRANSACTION_V
 from keyfold.options.changelogs import INPUT, is_awaited
 from keyfold.questions.serve import CODE, Questions, functions_for
 from keyfold.read.call_options import call_options
-from keyfold.storage.commits.epochs import epochs_of, has_passed
 from keyfold.storage.commits.outcomes import snapshot_of
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle
@@ -129,12 +128,11 @@ def commit_write(question: Frame) -> dict[str, Any]:
 
 
 def _passed_over(table: Table, epoch: Epoch | None, published: int | None) -> dict[str, Any]:
-    """The part of an answer that tells the user of a write which the table had already."""
-    if published is not None or epoch is None:
+    """The part of an answer that tells the user of a write which the table had already: one that
+    finds no rows to change has a snapshot. A batch of a query may be empty, and then it has none.
+    """
+    if published is not None or epoch is None or epoch.is_of_query:
         return {}
-    newest = table.snapshots.latest()
-    if not has_passed(epochs_of(table, newest), epoch):
-        return {}  # there was nothing to change
     return {
         "passed_over": 1,
         "note": f"NOTE: table {table.layout.name} has version {epoch.number} of '{epoch.stream}' "

@@ -52,7 +52,8 @@ class Writable(ByKey):
                 as INSERT WITH SCHEMA EVOLUTION does; the table stays changed if the write fails.
             token: A name and a version, `("orders", 7)`: nothing changes, and None is returned, if
                 it is the last one of that name in the table. So a program may repeat what it does
-                not know to have succeeded. A lower version is refused.
+                not know to have succeeded. A lower version is refused. A call that finds no rows
+                to change notes its token in a snapshot of its own.
 
         Raises:
             TableError: A column is unknown, a value does not fit or is NULL in a NOT NULL column.

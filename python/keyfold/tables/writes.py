@@ -134,7 +134,7 @@ def _planned(
     check_ids_left(table.layout, target_text(rows.own))
     if leaves_others(table.layout) and rows.columns and not only_new:
         seen = target_text(rows.own)
-    else:
+    elif rows.columns:  # an empty list names none
         rows = _filled(table.layout, rows)
     if rows.columns:
         _check_has_key(table.layout, rows)

@@ -228,12 +228,14 @@ class ScanSpec(Wire):
 @dataclass(frozen=True)
 class Epoch(Wire):
     """One epoch of a stream, whose numbers grow; a table has each once. `accepts_loss`: it counts
-    as new if it is not known whether the table has it.
+    as new if it is not known whether the table has it. It is one of a streaming query or of a
+    program, whose statement may find other rows when it is repeated.
     """
 
     stream: str
     number: int
     accepts_loss: bool = False
+    is_of_query: bool = False
 
 
 @dataclass(frozen=True)

@@ -208,7 +208,7 @@ def epoch_of(table: str, asked: Mapping[str, str], query: str | None) -> Epoch |
     number = value(doing, asked, TRANSACTION_VERSION, whole(0, 2**63 - 1))
     accepts = value(doing, asked, ACCEPT_LOST, boolean)
     stream = query or asked.get(TRANSACTION_APP)
-    return Epoch(stream, number or 0, bool(accepts)) if stream else None
+    return Epoch(stream, number or 0, bool(accepts), query is not None) if stream else None
 
 
 def sequence_of_job(highest: int) -> int:

@@ -122,14 +122,22 @@ def test_lost_epochs(tmp_path: Path) -> None:
     assert append(found, Epoch("q", 5)) == 7
 
 
+def test_an_epoch_without_rows(tmp_path: Path) -> None:
+    found = tables.table(tmp_path)
+    assert append_nothing(found, Epoch("q", 0, is_of_query=True)) is None
+    assert append_nothing(found, Epoch("program", 0)) == 1
+    assert append(found, Epoch("program", 0)) is None
+    overwrite = commit.overwrite(found, job(found, Epoch("program", 1)), [], "all")
+    assert (overwrite, found.snapshots.read(2).commit_kind) == (2, "APPEND")
+
+
 def test_a_first_epoch_without_rows_is_noted_after_a_loss(tmp_path: Path) -> None:
     found = tables.table(tmp_path)
-    assert append_nothing(found, Epoch("early", 0)) is None
     foreign(found)
     foreign(found)
     expire(found, 2)
-    assert append_nothing(found, Epoch("q", 0)) == 3
-    assert append(found, Epoch("q", 1)) == 4
+    assert append_nothing(found, Epoch("q", 0, is_of_query=True)) == 3
+    assert append(found, Epoch("q", 1, is_of_query=True)) == 4
 
 
 def test_old_entries_are_dropped(tmp_path: Path) -> None:

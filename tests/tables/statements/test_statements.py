@@ -209,6 +209,36 @@ def test_a_token_is_taken_once(table: Table) -> None:
     assert table.upsert([{"k": 1, "n": 1}], token=("other", 0)) is not None
 
 
+def test_a_token_of_a_call_that_changes_no_rows(table: Table) -> None:
+    """Rows that others write later are not changed by the call that is repeated."""
+
+    def in_transaction(t: Table) -> int | None:
+        with t.transaction(token=("whole", 1)) as opened:
+            opened.delete(where="k > 50")
+        return opened.snapshot
+
+    calls: list[Call] = [
+        lambda t: t.update("k > 50", {"n": 0}, token=("app", 1)),
+        lambda t: t.merge([{"k": 60}], token=("app", 2)).when_matched_delete().execute(),
+        lambda t: t.delete([{"k": 60}], token=("app", 3)),
+        lambda t: t.delete(where="k > 50", token=("app", 4)),
+        lambda t: t.upsert([], token=("app", 5)),
+        in_transaction,
+    ]
+    for call in calls:
+        assert call(table) is not None
+        table.upsert([{"k": 60, "n": 6}])
+        before = rows(table)
+        assert call(table) is None
+        assert rows(table) == before
+        table.delete([{"k": 60}])
+    table.truncate()
+    assert table.truncate(token=("app", 6)) is not None
+    table.upsert([{"k": 60, "n": 6}])
+    assert table.truncate(token=("app", 6)) is None
+    assert table.delete(where="k = 61") is None  # without a token there is nothing to note
+
+
 def test_snapshots_tell_what_a_statement_did(table: Table) -> None:
     table.update("k >= 2", {"n": 0})
     table.update("k >= 2", {"k": pc.field("k") + 10})

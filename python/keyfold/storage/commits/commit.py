@@ -281,9 +281,10 @@ def _tried(table: Table, change: Change) -> Answer:
                 if not isinstance(found, tuple):
                     return found
                 change, entries = found
-                is_due = change.statistics is not None or change.merges_manifests
-                if not entries and not (is_due or is_noted(known, change.epoch)):
+                is_due = entries or change.statistics is not None or change.merges_manifests
+                if not is_due and not is_noted(known, change.epoch):
                     return None
+                kind = change.kind if is_due else APPEND  # of an overwrite, nothing is taken away
                 properties = {**carried(table, known, change.epoch)}
                 if change.statement is not None:
                     properties[STATEMENT] = change.statement
@@ -293,7 +294,7 @@ def _tried(table: Table, change: Change) -> Answer:
                 if any(one.gone for one in placed):
                     properties[EXPIRED] = SHOWN_ROWS if table.options.row_changes else ROWS
                 merges = change.merges_manifests
-                by = CommitInfo(change.job, change.kind, change.statistics, properties, merges)
+                by = CommitInfo(change.job, kind, change.statistics, properties, merges)
                 published = attempt(table, by, base, entries, location)
             if published is not None:
                 return published

@@ -79,12 +79,6 @@ def _damaged(table: Table, snapshot_id: int, text: str) -> CorruptDataError:
     )
 
 
-def has_passed(found: Epochs, epoch: Epoch) -> bool:
-    """Whether a snapshot has the epoch, or a later one of its stream."""
-    last = found.last.get(epoch.stream)
-    return last is not None and epoch.number <= last[0]
-
-
 def is_committed(table: Table, found: Epochs, epoch: Epoch) -> bool:
     """Whether the epoch is in the table. Raises TableError if a later one of its stream is.
 
@@ -119,10 +113,13 @@ def _lower(table: Table, epoch: Epoch, last: int) -> TableError:
 
 
 def is_noted(found: Epochs, epoch: Epoch | None) -> bool:
-    """Whether an epoch is committed even if it changes no rows: later ones of its stream are then
-    known to be new.
+    """Whether an epoch is committed even if it changes no rows. One of a program is: its statement
+    could change rows that others write before it is repeated. A query repeats the rows of a batch,
+    so only the first is, if that tells later ones to be new.
     """
-    return epoch is not None and found.lost is not None and epoch.stream not in found.last
+    if epoch is None:
+        return False
+    return not epoch.is_of_query or (found.lost is not None and epoch.stream not in found.last)
 
 
 def carried(table: Table, found: Epochs, epoch: Epoch | None) -> Mapping[str, str]:
