@@ -19,7 +19,7 @@ SHIM := $(shell find jvm -type f) gradle.properties build.gradle
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environments demo demo-year test test-python test-spark test-newest lint jar wheel release docs bench bench-smoke bench-kernels lock clean
+.PHONY: help setup environments demo demo-year test test-python test-spark test-newest lint types rules jar wheel release docs bench bench-smoke bench-kernels lock clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -48,12 +48,17 @@ test-spark: setup build/.postgresql build/readers/.installed build/azurite/.inst
 	$(BIN)/python -m pytest -n 3 $(IN_ORDER) integration
 
 test-newest: setup build/spark/.installed  ## a part of the tests with the Spark of requirements-spark.lock
-	build/spark/bin/python -m pytest -n 2 $(IN_ORDER) $(ON_NEWEST)
+	build/spark/bin/python -m pytest -n 3 $(IN_ORDER) $(ON_NEWEST)
 
 lint: environments  ## ruff, mypy --strict, scalac warnings, imports, the jar's links with both Sparks
+	@$(MAKE) --no-print-directory -j 2 IN_PARTS=yes types rules
+
+types:
+	$(BIN)/mypy --strict python/keyfold
+
+rules:
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy --strict python/keyfold
 	$(BIN)/python -m pytest -q tests/test_layers.py tests/test_sizes.py tests/jar
 
 jar: $(JAR)  ## compile the Scala shim; a compiler warning is an error

@@ -24,6 +24,7 @@ FIXED = 6  # the same tests draw the same: who looks for more sets KEYFOLD_TEST_
 SEED = pytest.StashKey[int]()
 SECONDS = pytest.StashKey[dict[str, float]]()
 KEPT = "keyfold/seconds"  # of each test file, in pytest's cache: those of its last run
+OF_CI = Path(__file__).parent / ".ci" / "seconds"  # of long files, for a checkout's first run
 LONG = 30  # seconds
 MEMORY = Path("/dev/shm")
 ROOM = 8 << 30
@@ -40,6 +41,12 @@ def has_room_in_memory() -> bool:
     return min(found.f_bavail * found.f_frsize, free) > ROOM and not found.f_flag & os.ST_NOEXEC
 
 
+def seconds_of_ci() -> dict[str, float]:
+    """The lines that CI printed at the end: a file after its seconds."""
+    lines = OF_CI.read_text(encoding="utf-8").splitlines() if OF_CI.exists() else []
+    return {file: float(taken) for taken, file in map(str.split, lines)}
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """One seed for hypothesis and for `seed`: FIXED, or KEYFOLD_TEST_SEED, a number or `random`."""
     if "TMPDIR" not in os.environ and has_room_in_memory():
@@ -52,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(seed)
     of_main, cache = getattr(config, "workerinput", {}).get(KEPT), getattr(config, "cache", None)
     of_last = {} if cache is None else cache.get(KEPT, {})  # no:cacheprovider
-    config.stash[SECONDS] = of_last if of_main is None else of_main
+    config.stash[SECONDS] = seconds_of_ci() | of_last if of_main is None else of_main
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -77,7 +84,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     seconds: Counter[str] = Counter()
     for reports in terminalreporter.stats.values():
         for report in reports:
-            if isinstance(report, pytest.TestReport):
+            if isinstance(report, pytest.TestReport) and not report.skipped:
                 seconds[report.nodeid.partition("::")[0]] += report.duration
     terminalreporter.section("seconds of each file")
     for file, taken in seconds.most_common():

@@ -1,4 +1,6 @@
-"""What `make` runs beside each other, with a shell that only writes down what it is asked for."""
+"""What `make` runs beside each other, with a shell that only writes down what it is asked for; and
+which test files it runs first.
+"""
 
 import os
 import subprocess
@@ -48,3 +50,12 @@ def test_set_up_runs_once_and_two_parts_at_a_time(tmp_path: Path, arguments: lis
     assert most == 2
     tests = [line for line in found if "pytest -n" in line]
     assert [line.split()[0] for line in tests] == ["begin", "end"] * 3
+
+
+def test_files_that_ci_begins_with_are_there() -> None:
+    """Those that took longest, in its order: a file that is renamed would begin late."""
+    lines = (TOP / ".ci" / "seconds").read_text().splitlines()
+    seconds = [float(line.split()[0]) for line in lines]
+    assert len(lines) > 40
+    assert seconds == sorted(seconds, reverse=True)
+    assert [line for line in lines if not (TOP / line.split()[1]).is_file()] == []
