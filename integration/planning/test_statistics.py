@@ -86,6 +86,21 @@ def test_spark_knows_what_was_counted(spark: SparkSession, table: str) -> None:
     assert 90 <= int(str(estimated)) <= 110
 
 
+def test_conditions_that_scans_decide_are_counted(spark: SparkSession, table: str) -> None:
+    """Spark has no filter over these scans, and reads its estimate from them."""
+    for condition, expected in (
+        ("k < 100", 100),
+        ("k >= 400 AND k < 600", 200),
+        ("k IN (1, 2, 3)", 3),
+        ("k = 7", 1),
+    ):
+        frame = spark.sql(f"SELECT text FROM {table} WHERE {condition}")
+        rows, _ = known(frame)
+        assert abs(rows - expected) <= 1, condition
+        size = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
+        assert int(str(size)) <= 40 * (expected + 1), condition
+
+
 def test_later_rows_scale_it_and_columns_are_added(spark: SparkSession, table: str) -> None:
     call = f"CALL keyfold.sys.analyze(table => '{table.partition('.')[2]}', columns => %r)"
     spark.sql(call % "k, N")

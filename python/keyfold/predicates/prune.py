@@ -228,7 +228,7 @@ def _bucket_hashes(
     """Hashes of all bucket keys the predicates allow; None if they don't pin every bucket-key
     column.
     """
-    allowed = [_pinned(layout, name, predicates) for name in options.bucket_key]
+    allowed = [pinned(layout, name, predicates) for name in options.bucket_key]
     if not allowed or any(values is None for values in allowed):
         return None
     combinations = list(itertools.product(*(values for values in allowed if values is not None)))
@@ -246,7 +246,7 @@ def _bucket_hashes(
     return tuple(hashes(layout, options.bucket_key, columns).tolist())
 
 
-def _pinned(layout: TableLayout, name: str, predicates: Sequence[Predicate]) -> set[Any] | None:
+def pinned(layout: TableLayout, name: str, predicates: Sequence[Predicate]) -> set[Any] | None:
     """The values a column may have; None means any. Floating values are left alone, as 0.0 and NaN
     have several bit patterns. So is CHAR, which may be stored with or without its padding.
     """

@@ -37,7 +37,7 @@ def plan_scan(question: Frame) -> dict[str, Any]:
         request = replace(request, cores=1)
     scan, tasks, report = scan_plan.plan(table, request)
     scan = narrowed(scan, question.get("parts") or {})
-    statistics = of_scan(table, scan.columns, report.rows)
+    statistics = of_scan(table, scan.columns, report.rows, request.enforced)
     by_bucket = grouped(table, column, tasks) if column else None
     if by_bucket:
         tasks = by_bucket.tasks
