@@ -86,9 +86,11 @@ object PaimonJava {
         val found = table.statistics.get // with values, which it makes of their texts
         json.createObjectNode().set[ObjectNode]("statistics", json.readTree(found.toJson))
       case "compact" =>
+        if (table.bucketMode == BucketMode.POSTPONE_MODE) PaimonPostponed.compact(table, scratch)
         val buckets = splits(table).map(split => (split.partition, split.bucket)).distinct
         val isFull = request.get("full").asBoolean
-        changed(table, scratch) { writer =>
+        if (table.bucketMode == BucketMode.POSTPONE_MODE) json.createObjectNode()
+        else changed(table, scratch) { writer =>
           buckets.foreach { case (partition, bucket) => writer.compact(partition, bucket, isFull) }
         }
       case "expire" =>

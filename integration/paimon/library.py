@@ -32,7 +32,7 @@ from integration.conformance import compare
 from integration.fetched import fetched, version
 from tests.option_names import option_names
 
-NAMES = ("PaimonJava", "PaimonBench", "PaimonSource")
+NAMES = ("PaimonJava", "PaimonBench", "PaimonPostponed", "PaimonSource")
 SOURCES = [Path(__file__).with_name(f"{name}.scala") for name in NAMES]
 BUILD = TOP / "build" / "paimon"
 SPARK_JARS = Path(pyspark.__file__).parent / "jars"

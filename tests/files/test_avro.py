@@ -137,6 +137,15 @@ def test_a_block_that_grows_without_measure() -> None:
         read(out.getvalue(), {"b": from_paimon("STRING")})
 
 
+def test_small_blocks_take_little_memory() -> None:
+    out, schema = BytesIO(), {"type": "record", "name": "r", "fields": [TEXT]}
+    rows = [{"b": "a" * 600_000}]
+    fastavro.writer(out, fastavro.parse_schema(schema), rows, codec="zstandard")
+    source = avro_blocks.opened(BytesIO(out.getvalue()), len(out.getvalue()))
+    ((count, content),) = avro_blocks.blocks(source, 1 << 62)  # more than any machine has
+    assert (count, content.count(b"a")) == (1, 600_000)
+
+
 def test_times_of_other_units() -> None:
     """As writers other than Paimon's Java library name them."""
     kinds = {

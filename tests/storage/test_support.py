@@ -25,7 +25,7 @@ def changed(folder: Path, **options: str) -> TableLayout:
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("bucket", "-2"),
+        ("bucket", "-3"),
         ("file__format", "lance"),
         ("manifest__format", "orc"),
         ("data_file__path_directory", "data"),
@@ -67,13 +67,14 @@ def test_what_only_readers_must_honour(tmp_path: Path, option: str, value: str) 
     check_writable(changed(tmp_path, **{option: value}))
 
 
-def test_postponed_buckets_are_neither_read_nor_written(tmp_path: Path) -> None:
-    layout = changed(tmp_path, bucket="-2")
-    with pytest.raises(NotSupportedError, match="can't be read here: its option bucket is '-2'"):
+def test_numbers_of_buckets_that_mean_nothing(tmp_path: Path) -> None:
+    layout = changed(tmp_path, bucket="-3")
+    with pytest.raises(NotSupportedError, match="can't be read here: its option bucket is '-3'"):
         check_readable(layout)
     with pytest.raises(NotSupportedError, match="can't be written here: its option bucket is"):
         check_writable(layout)
-    check_writable(changed(tmp_path / "dynamic", bucket="-1"))
+    for bucket in ("-1", "-2"):
+        check_writable(changed(tmp_path / bucket, bucket=bucket))
 
 
 def test_harmless_options_pass(tmp_path: Path) -> None:

@@ -319,8 +319,6 @@ def test_what_is_refused(tmp_path: Path) -> None:
         table.rescale(3)
     with pytest.raises(NotSupportedError, match=r"transaction .* option bucket is '-1'"):
         table.transaction().__enter__()
-    with pytest.raises(NotSupportedError, match="expected a number from 1, or -1"):
-        made(tmp_path / "postponed", bucket="-2")
     with pytest.raises(TableError, match="option bucket-key goes with a fixed number"):
         made(tmp_path / "keyed", bucket_key="k")
 

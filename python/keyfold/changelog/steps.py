@@ -7,13 +7,14 @@ changes were written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from keyfold.changelog.specs import ChangesRequest
 from keyfold.errors import SnapshotExpiredError
 from keyfold.options.changelogs import NONE, changelog_level
 from keyfold.options.parsing import parse
+from keyfold.storage.commits.moves import has_moved
 from keyfold.storage.history import tags, versions
 from keyfold.storage.maintenance.changelogs import Changelogs
 from keyfold.storage.metadata.entries import LiveFile, identifier
@@ -21,6 +22,7 @@ from keyfold.storage.metadata.snapshot_files import live_of_snapshot
 from keyfold.storage.metadata.snapshots import EXPIRED, SHOWN_ROWS, Snapshot
 from keyfold.storage.table import Table
 from keyfold.stores.snapshot_folder import KEEPING
+from keyfold.wire.partitions import POSTPONED
 
 APPEND, OVERWRITE = "APPEND", "OVERWRITE"
 
@@ -81,7 +83,7 @@ def live(table: Table, snapshot: Snapshot | None) -> tuple[LiveFile, ...]:
     if snapshot is None:
         return ()
     with table.reading(snapshot):
-        return tuple(live_of_snapshot(table.manifests, snapshot))
+        return tuple(seen(live_of_snapshot(table.manifests, snapshot)))
 
 
 def _full(table: Table, number: int, least_level: int) -> SnapshotChange:
@@ -135,14 +137,21 @@ def _step(table: Table, number: int) -> SnapshotChange | None:
 
 def _touched(table: Table, snapshot: Snapshot) -> list[LiveFile]:
     """The files that a snapshot added to the table or removed from it. Those of a compaction hold
-    the rows that were there before, and what goes by its age is shown only if it says so.
+    the rows that were there before, unless it gave rows their buckets; and what goes by its age is
+    shown only if it says so.
     """
     expired = (snapshot.properties or {}).get(EXPIRED)
-    is_change = snapshot.commit_kind in (APPEND, OVERWRITE) and expired is None
+    is_change = snapshot.commit_kind in (APPEND, OVERWRITE) or has_moved(table, snapshot)
+    is_change = is_change and expired is None
     if not is_change and expired != SHOWN_ROWS:
         return []
     with table.reading(snapshot):
-        return table.manifests.touched(snapshot)
+        return seen(table.manifests.touched(snapshot))
+
+
+def seen(files: Iterable[LiveFile]) -> list[LiveFile]:
+    """The files whose rows have their buckets."""
+    return [file for file in files if file.bucket != POSTPONED]
 
 
 def _before(table: Table, number: int) -> Snapshot | None:

@@ -22,6 +22,7 @@ from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import Place
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import bucket_name
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import CommitMessage, CompactionSpec, CompactionStep, totals
 from keyfold.write.job import Job
@@ -97,7 +98,7 @@ def described(layout: TableLayout, planned: PlannedStep) -> dict[str, Any]:
     """The bucket of a step, its level, and the files, bytes and rows it reads."""
     step = planned.step
     partition = step.partition.text
-    where = f"{partition}/bucket-{step.bucket}" if partition else f"bucket-{step.bucket}"
+    where = f"{partition}/{bucket_name(step.bucket)}" if partition else bucket_name(step.bucket)
     return {
         "description": f"compaction of {layout.name}, {where}: {planned.files} files, "
         f"{planned.bytes / (1 << 20):.1f} MiB to level {step.level}",

@@ -56,10 +56,11 @@ def plan(table: Table, buckets: int, parallelism: int) -> Rescale:
     table.check_readable()
     table.check_writable(rows=True)
     check_option(table.layout, "bucket", str(buckets))
-    if table.options.is_dynamic or buckets < 1:
+    if table.options.bucket < 1 or buckets < 1:
         raise NotSupportedError(
             f"table {table.layout.name} can't be rescaled from bucket = {table.options.bucket} to "
-            f"{buckets}, expected a number from 1 for both: dynamic buckets grow by themselves"
+            f"{buckets}, expected a number from 1 for both: dynamic buckets (-1) grow by "
+            "themselves, and where buckets are postponed (-2) each partition keeps its number"
         )
     check_mergeable(table.layout)
     check_rescalable(table)

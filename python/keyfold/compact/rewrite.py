@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from keyfold.compact.changelog import asking, new_names, write_changelog
 from keyfold.compact.kept_deletes import NONE, first_kept, kept
+from keyfold.compact.moved import moved
 from keyfold.compact.old_rows import rows_gone
 from keyfold.compact.rows_below import RowsBelow
 from keyfold.files.buckets import buckets_of
@@ -61,6 +62,8 @@ def rewrite(
     before a commit. `go_on` is called for each batch. The new files are removed on any error, also
     one of `go_on`. Footers of the merged files are not kept: these files are about to leave.
     """
+    if task.number is not None:
+        return moved(spec, task, task.number, go_on)
     layout, split = spec.layout, task.split
     options = parse(layout)
     target = Target(layout, options, task.level)

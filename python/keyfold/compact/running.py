@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from keyfold.compact import compaction_plan, jobs
+from keyfold.compact import compaction_plan, jobs, postponed
 from keyfold.compact.compaction_plan import PlannedStep
 from keyfold.compact.jobs import Outcome, PlannedJob
 from keyfold.compact.task_runner import TaskRunner, counted
@@ -28,6 +29,7 @@ ROUNDS = 5  # attempts at steps that other jobs get in the way of
 CONFLICT = "conflict"
 Row = dict[str, Any]
 Load = Callable[[], Table]
+Plan = Callable[[Table], PlannedJob]
 
 
 def compacted(
@@ -41,9 +43,23 @@ def compacted(
     **asked: Any,
 ) -> list[Row]:
     """Compact the table that `load` gives as it is now; a row for each step, or one that says why
-    there is none. `asked` is as for `jobs.plan_job`.
+    there is none. `asked` is as for `jobs.plan_job`. Rows without a bucket get theirs first, but
+    not after a write.
     """
-    table, planned = _planned(runner, load, strategy, asked)
+    plan = partial(jobs.plan_job, strategy=strategy, parallelism=runner.parallelism, **asked)
+    moved: list[Row] = []
+    if strategy != compaction_plan.AUTO:
+        moves = partial(postponed.plan_moves, **asked)
+        moved = _rows(runner, load, moves, f"{title}: buckets for rows of", rounds, dry_run)
+        moved = [one for one in moved if one != skipped(None)]
+    found = _rows(runner, load, plan, title, rounds, dry_run)
+    return [*moved, *(one for one in found if not moved or one["status"] != "skipped")]
+
+
+def _rows(
+    runner: TaskRunner, load: Load, plan: Plan, title: str, rounds: int, dry_run: bool
+) -> list[Row]:
+    table, planned = _planned(load, plan)
     if not planned.steps:
         return [skipped(planned.skipped)]
     if dry_run:
@@ -53,7 +69,7 @@ def compacted(
         lost = {_place(step) for step, outcome in found if outcome["outcome"] == CONFLICT}
         if not lost:
             break
-        table, planned = _planned(runner, load, strategy, asked)
+        table, planned = _planned(load, plan)
         steps = [step for step in planned.steps if _place(step) in lost]
         kept = [(step, outcome) for step, outcome in found if outcome["outcome"] != CONFLICT]
         again = _Run(runner, table, replace(planned, steps=steps), f"{title}, once more,")
@@ -83,11 +99,9 @@ def row(layout: TableLayout, planned: PlannedStep, outcome: Outcome) -> Row:
 
 
 @replanned
-def _planned(
-    runner: TaskRunner, load: Load, strategy: str, asked: dict[str, Any]
-) -> tuple[Table, PlannedJob]:
+def _planned(load: Load, plan: Plan) -> tuple[Table, PlannedJob]:
     table = load()
-    return table, jobs.plan_job(table, strategy, parallelism=runner.parallelism, **asked)
+    return table, plan(table)
 
 
 def _place(planned: PlannedStep) -> Place:

@@ -28,6 +28,7 @@ from keyfold.options.values import given, names, shown
 from keyfold.types import logical
 from keyfold.types.java_times import pattern
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import POSTPONED
 
 # Paimon's words for the columns that an option names.
 _NAMED = {"sequence.field": "Sequence field", "rowkind.field": "Rowkind field"}
@@ -58,11 +59,29 @@ def check_create(layout: TableLayout) -> None:
             f"table {layout.name}: option bucket-key goes with a fixed number of buckets, found "
             "bucket = -1, where index files say the bucket of each key"
         )
+    _check_postponed(layout, options)
     _check_columns(layout, options)
     _check_retention(layout, options)
     _check_tags(layout, options)
     _check_partitions(layout, options)
     check_changelog(layout, options)
+
+
+def _check_postponed(layout: TableLayout, options: TableOptions) -> None:
+    """Raises NotSupportedError if the table asks of rows what those without a bucket lack: a place
+    in the order, and what is stored of their keys.
+    """
+    if options.bucket != POSTPONED:
+        return
+    for name, is_set in (
+        (TableOptions.snapshot_ordering.name, options.snapshot_ordering),
+        (TableOptions.id_columns.name, bool(options.id_columns)),
+    ):
+        if is_set:
+            raise NotSupportedError(
+                f"table {layout.name}: option {name} does not go with postponed buckets, found "
+                "bucket = -2; expected a number from 1"
+            )
 
 
 def _check_across_partitions(layout: TableLayout) -> None:
@@ -182,10 +201,10 @@ def check_option(layout: TableLayout, name: str, text: str) -> None:
     option = known(layout.options.get("merge-engine")).get(name)
     if option is None:
         return _check_field_option(layout, name)
-    if name == "bucket" and re.fullmatch(r"\s*(0|-\d+)\s*", text) and text.strip() != "-1":
+    if name == "bucket" and re.fullmatch(r"\s*(0|-[03-9]|-\d\d+)\s*", text):
         raise NotSupportedError(
-            f"option bucket of table {layout.name}: expected a number from 1, or -1 for "
-            f"dynamic buckets, found '{text}' (postpone buckets are not supported)"
+            f"option bucket of table {layout.name}: expected a number from 1, -1 for dynamic "
+            f"buckets, or -2 for postponed ones, found '{text}'"
         )
     error = NotSupportedError if option.has_one_value else TableError
     given(f"option {name} of table {layout.name}", text, option.parse, error)

@@ -3,7 +3,9 @@
 from typing import Any
 
 from keyfold.options.declared import DEFAULT_BUCKETS, TableOptions
+from keyfold.options.unparsed import FIRST_BUCKETS, MOST_FIRST, TO_BUCKETS
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import POSTPONED
 
 MOST_BUCKETS = 32767  # of a partition
 
@@ -12,11 +14,25 @@ def clusters(options: TableOptions) -> int:
     """The parts of keys, by their hash, that are written apart: those of each bucket, or those that
     get dynamic buckets of their own.
     """
+    if options.bucket == POSTPONED:
+        return first_buckets(options)
     if not options.is_dynamic:
         return options.bucket
     given = options.first_buckets, options.most_buckets
     bounds = [number for number in given if number is not None and number > 0]
     return min(options.bucket_assigners or DEFAULT_BUCKETS, *bounds, MOST_BUCKETS)
+
+
+def first_buckets(options: TableOptions) -> int:
+    """The number of buckets of a partition of a table with postponed ones in which none has rows
+    yet.
+    """
+    return min(options[FIRST_BUCKETS] or DEFAULT_BUCKETS, options[MOST_FIRST])
+
+
+def is_postponing(options: TableOptions) -> bool:
+    """Whether jobs write rows that get their buckets later."""
+    return options.bucket == POSTPONED and not options[TO_BUCKETS]
 
 
 def bucketing(layout: TableLayout, options: TableOptions) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from keyfold.options.column_options import ON_WRITE
 from keyfold.options.engines import Traits, default, engines, traits
 from keyfold.options.option import Option, optional
-from keyfold.options.unparsed import TEXTS
+from keyfold.options.unparsed import POSTPONED_OPTIONS, TEXTS
 from keyfold.options.values import (  # fmt: skip
     boolean,
     byte_size,
@@ -45,8 +45,9 @@ INITIAL_PREFIX = "keyfold.initial-default."
 
 
 def _buckets(text: str) -> int:
-    """A number of buckets; -1 if another engine assigns the buckets of keys."""
-    return -1 if re.fullmatch(r"-\d+", text) else whole(1, 32767)(text)
+    """A number of buckets; -2 if rows get them later, -1 if index files say those of keys."""
+    negative = -2 if text == "-2" else -1
+    return negative if re.fullmatch(r"-\d+", text) else whole(1, 32767)(text)
 
 
 def _is_descending(text: str) -> bool:
@@ -91,7 +92,7 @@ class TableOptions:
     @property
     def is_dynamic(self) -> bool:
         """Whether index files say which bucket a key is in."""
-        return self.bucket < 0
+        return self.bucket == -1
 
     @property
     def orders_records(self) -> bool:
@@ -108,8 +109,8 @@ class TableOptions:
         changes="while empty")
     bucket = Option("bucket", _buckets, None,
         f"Number of buckets of a partition; {DEFAULT_BUCKETS} if not set, -1 if the key lacks a "
-        "partition column. -1: as many as its keys need.", absent=-1, aliases=("bucket.num",),
-        changes="while empty")
+        "partition column. -1: as many as its keys need; -2: rows get them later.", absent=-1,
+        aliases=("bucket.num",), changes="while empty")
     bucket_keys = Option("dynamic-bucket.target-row-num", whole(1), "2000000",
         "With `bucket` = -1: keys of a bucket at which keys that come go to another.")
     first_buckets = Option("dynamic-bucket.initial-buckets", optional(whole(1, 32767)), None,
@@ -362,8 +363,9 @@ class TableOptions:
 
 
 def declared() -> list[Option[Any]]:
-    """The options that are attributes of `TableOptions`."""
-    return [value for value in vars(TableOptions).values() if isinstance(value, Option)]
+    """The options of all tables, most of which are attributes of `TableOptions`."""
+    found = (*vars(TableOptions).values(), *POSTPONED_OPTIONS)
+    return [value for value in found if isinstance(value, Option)]
 
 
 @cache

@@ -20,7 +20,7 @@ def check_spanning_keys(layout: TableLayout, options: TableOptions) -> None:
     own = options.engine.is_default or options.engine.folds_columns or options.engine.keeps_oldest
     known = own and options.engine.name in engines() and options.version_column is None
     refused = (
-        (options.bucket > 0, "bucket", str(options.bucket), "-1"),
+        (options.bucket != -1, "bucket", str(options.bucket), "-1"),
         (not known, "merge-engine", options.engine.name, "one of Paimon's"),
         (bool(options.sequence_fields), "sequence.field", found.get("sequence.field"), "none"),
         (

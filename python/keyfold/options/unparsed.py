@@ -1,8 +1,10 @@
-"""Options that are checked, and read only as texts, if at all."""
+"""Options that are no attributes of `TableOptions`: those of tables with postponed buckets, and
+those that are checked, and read only as texts, if at all.
+"""
 
 from typing import Any
 
-from keyfold.options.option import Option
+from keyfold.options.option import Option, optional
 from keyfold.options.values import boolean, one_of, whole
 
 
@@ -12,6 +14,15 @@ def _fixed(name: str, value: str, doc: str, **traits: Any) -> Option[str]:
 
 
 # fmt: off
+TO_BUCKETS = Option("postpone.batch-write-fixed-bucket", boolean, "true",
+    "With `bucket` = -2: whether jobs write rows to buckets, where they are seen at once; if not, "
+    "they are seen when `sys.compact` has given them buckets.", changes="by ALTER")
+FIRST_BUCKETS = Option("postpone.default-bucket-num", optional(whole(1, 32767)), None,
+    "With `bucket` = -2: number of buckets that a partition begins with; 4 if not set.",
+    changes="by ALTER")
+MOST_FIRST = Option("postpone.batch-write-fixed-bucket.max-parallelism", whole(1), "2048",
+    "With `bucket` = -2: most buckets that a partition begins with.", changes="by ALTER")
+POSTPONED_OPTIONS: tuple[Option[Any], ...] = (TO_BUCKETS, FIRST_BUCKETS, MOST_FIRST)
 KEY_NULLABLE = Option("primary-key.nullable", boolean, "false",
     "Whether key columns, all of them, may hold NULL, which is a value of its own.",
     changes="never")

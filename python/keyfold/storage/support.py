@@ -25,6 +25,7 @@ SUFFIXES = (FILE_SUFFIX, MARKED_SUFFIX, *other_formats.SUFFIXES)
 
 LATEST = ("default", "latest", "latest-full", "full")
 _DYNAMIC = "-1"
+_WITHOUT_NUMBER = (_DYNAMIC, "-2")  # dynamic buckets, and postponed ones
 
 
 def check_readable(layout: TableLayout) -> None:
@@ -35,8 +36,8 @@ def check_readable(layout: TableLayout) -> None:
     """
     _check(layout, NEEDED_TO_READ, "read")
     bucket = layout.options.get("bucket", _DYNAMIC).strip()
-    if layout.primary_key and bucket != _DYNAMIC and parse(layout).bucket < 1:
-        raise _refused(layout, "bucket", bucket, "read", "-1 or more, but not 0")
+    if layout.primary_key and bucket not in _WITHOUT_NUMBER and parse(layout).bucket < 1:
+        raise _refused(layout, "bucket", bucket, "read", "-2 or more, but not 0")
     kind = layout.options.get("file.format", FORMATS[0])
     if kind.lower() not in FORMATS:
         raise _refused(layout, "file.format", kind, "read", " or ".join(FORMATS))
@@ -65,7 +66,7 @@ def check_writable(layout: TableLayout, *, rows: bool = False) -> None:
         raise _refused(layout, "tag.automatic-creation", options.tag_creation, "written", expected)
     bucket = layout.options.get("bucket", _DYNAMIC).strip()
     if options.is_dynamic and bucket != _DYNAMIC:
-        raise _refused(layout, "bucket", bucket, "written", "-1 or more, but not 0")
+        raise _refused(layout, "bucket", bucket, "written", "-2 or more, but not 0")
 
 
 def _check(layout: TableLayout, elsewhere: dict[str, str | None], verb: str) -> None:

@@ -25,7 +25,7 @@ from keyfold.storage.jdbc.locks import lock_of
 from keyfold.storage.metadata.entries import LAST_SEQUENCE, LiveFile, RowShapes, highest_sequence
 from keyfold.storage.metadata.live_files import Asked, LiveFiles, schema_ids
 from keyfold.storage.metadata.manifests import Manifests
-from keyfold.storage.metadata.snapshot_files import live_where, number_above
+from keyfold.storage.metadata.snapshot_files import live_where, number_above, seen_where
 from keyfold.storage.metadata.snapshots import Lock, Snapshot, Snapshots
 from keyfold.storage.metadata.staged import StagedSnapshots, StagedState
 from keyfold.storage.rest.client import is_rest
@@ -36,6 +36,7 @@ from keyfold.stores.files import Files
 from keyfold.stores.opened import open_files
 from keyfold.stores.snapshot_folder import changed, check_unchanged, reading
 from keyfold.wire.layout import TableLayout, home, sql_name
+from keyfold.wire.partitions import POSTPONED
 from keyfold.wire.specs import SchemaColumns
 
 Given = ParamSpec("Given")
@@ -102,10 +103,8 @@ class Table:
         partition_filter: Callable[[tuple[Any, ...]], bool] | None = None,
         bucket_filter: Callable[[int, int], bool] | None = None,
     ) -> list[LiveFile]:
-        """Files of a snapshot (default: that of this handle).
-
-        `partition_filter` gets the partition's values, `bucket_filter` the bucket and the number
-        of buckets of the file's partition.
+        """Files of a snapshot (default: that of this handle). `partition_filter` gets the
+        partition's values, `bucket_filter` the bucket and the number of those of the partition.
         """
         asked = replace(Asked.where(partition_filter), takes_bucket=bucket_filter)
         return self._where(snapshot_id, asked)[0].files()
@@ -128,7 +127,8 @@ class Table:
             return LiveFiles((), ()), 0
         snapshot = self.snapshots.read(wanted)
         with self.reading(snapshot):
-            return live_where(self.manifests, snapshot, asked)
+            find = seen_where if self.options.bucket == POSTPONED else live_where
+            return find(self.manifests, snapshot, asked)
 
     @contextlib.contextmanager
     def reading(self, snapshot: Snapshot | None) -> Iterator[None]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 SYNC_BYTES = 16
 _MAGIC = b"Obj\x01"
 DEPTH = 32  # of values
+_PIECE = 1 << 18  # bytes: Paimon's blocks have tens of KB
 _MOST_MEMORY = 256 << 20  # of a decompressor
 _MOST_OF_HEADER = 1 << 24
 _PRIMITIVE = {"boolean", "int", "long", "float", "double", "bytes", "string"}
@@ -103,8 +104,16 @@ def _decompressed(codec: str, data: bytes, most: int) -> bytes:
 
 
 def _zstandard(data: bytes, most: int) -> bytes:
+    """The bytes, in pieces that grow: a buffer is as large as what it is asked for."""
+    pieces, left, size = list[bytes](), most, _PIECE
     with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-        return bytes(stream.read_buffer(most))  # `read` loses its memory where it fails
+        while left:
+            piece = bytes(stream.read_buffer(min(size, left)))  # `read` loses memory where it fails
+            pieces.append(piece)
+            left, size = left - len(piece), 2 * size
+            if not piece:
+                break
+    return b"".join(pieces)
 
 
 def _snappy(data: bytes, most: int) -> bytes:

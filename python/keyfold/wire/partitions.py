@@ -19,6 +19,7 @@ from keyfold.types.value_text import in_folder, plain
 from keyfold.wire.layout import TableLayout
 
 DEFAULT_PARTITION = "__DEFAULT_PARTITION__"
+POSTPONED = -2  # the number in place of a bucket's, of rows that get their buckets later
 _ESCAPES = {code: f"%{code:02X}" for code in (*range(32), *map(ord, "\"#%'*/:=?\\{}[]^\x7f"))}
 # JSON has no such values, or not all of them: they travel as text.
 _AS_TEXT: Mapping[str, Callable[[str], Any]] = {"float": float, "Decimal": Decimal}
@@ -49,7 +50,7 @@ class Partition:
 
     def bucket_folder(self, layout: TableLayout, bucket: int) -> str:
         """The directory of one of its buckets."""
-        return f"{self.folder(layout)}/bucket-{bucket}"
+        return f"{self.folder(layout)}/{bucket_name(bucket)}"
 
     def scalars(self, layout: TableLayout) -> dict[str, pa.Scalar]:
         """The values by the names of their columns, in the Arrow types of these."""
@@ -73,6 +74,11 @@ class Partition:
 
 
 UNPARTITIONED = Partition()
+
+
+def bucket_name(bucket: int) -> str:
+    """The name of the folder of a bucket."""
+    return "bucket-postpone" if bucket == POSTPONED else f"bucket-{bucket}"
 
 
 def _sent(value: Any) -> Any:

@@ -260,6 +260,16 @@ class RowChanges(Wire):
 
 
 @dataclass(frozen=True)
+class PartitionBuckets(Wire):
+    """The number of buckets of a partition, where partitions may have numbers of their own."""
+
+    is_list = True
+
+    partition: Partition
+    buckets: int
+
+
+@dataclass(frozen=True)
 class StoredKeys(Wire):
     """A write job's knowledge of the keys that are stored: those of the snapshot `seen`, which the
     job `job` made; both None if the table was empty. `ids` is the auto-increment column, which new
@@ -289,6 +299,8 @@ class WriteSpec(Wire):
     as `target-columns` does; NULL for all of `columns`. With `stored` tasks look the keys of their
     rows up. `time` is that of the job in microseconds since 1970, if writes set columns to it.
     `hashes` are the index files by which tasks know the buckets of keys, if these are dynamic.
+    `buckets` are the numbers of buckets that are not the table's, of partitions of a table with
+    postponed ones.
     """
 
     layout: TableLayout
@@ -308,6 +320,7 @@ class WriteSpec(Wire):
     stored: StoredKeys | None = None
     time: int | None = None
     hashes: tuple[HashFile, ...] = ()
+    buckets: tuple[PartitionBuckets, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -345,8 +358,9 @@ class Task(Wire):
     first-row, rows whose key they show are left out, under deletion vectors their rows of the keys
     of level 0 are merged too. With `rescaled`, the new number of buckets,
     the split is of all buckets of a partition and its path is the partition's folder. The files
-    written are those of one new bucket. `changelog` are the changes that its changelog files hold,
-    None without such files.
+    written are those of one new bucket. With `number` the split is of rows that have no bucket yet:
+    those of a bucket are written, as a job with this sequence number would. `changelog` are the
+    changes that its changelog files hold, None without such files.
     """
 
     split: Split
@@ -355,6 +369,7 @@ class Task(Wire):
     below: Split | None = None
     rescaled: int | None = None
     changelog: ChangelogInput | None = None
+    number: int | None = None
 
     @property
     def directory(self) -> str:

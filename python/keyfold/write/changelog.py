@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from keyfold.files.buckets import BucketKey
 from keyfold.options.changelogs import INPUT
+from keyfold.options.clusters import is_postponing
 from keyfold.options.declared import TableOptions
 from keyfold.stores import refusals
 from keyfold.wire.layout import TableLayout
@@ -34,9 +35,10 @@ def changelog_target(layout: TableLayout, options: TableOptions, level: int) -> 
 
 def writes_input(spec: WriteSpec, options: TableOptions) -> bool:
     """Whether a job writes its records to changelog files. An overwrite's changes are written when
-    it is committed (`overwritten`).
+    it is committed (`overwritten`), those of rows that get buckets later when they get them.
     """
-    return options.changelog_producer == INPUT and spec.mode == "append"
+    is_told = spec.mode == "append" and not is_postponing(options)
+    return options.changelog_producer == INPUT and is_told
 
 
 def input_changelog(

@@ -39,11 +39,12 @@ from keyfold.write.expired_partitions import before_commit, expire_due
 from keyfold.write.incoming import time_of_job
 from keyfold.write.job import Job
 from keyfold.write.keys.hash_files import hash_files
+from keyfold.write.keys.partition_buckets import partition_buckets
 from keyfold.write.keys.shared_keys import SharedKeys
 from keyfold.write.keys.stored_keys import key_lookups, settled, stored_keys
 from keyfold.write.overwritten import truncated, with_changelog
 from keyfold.write.renumber import renumber
-from keyfold.write.row_changes import assigned_columns, check_deletes
+from keyfold.write.row_changes import assigned_columns, check_deletes, check_seen
 from keyfold.write.targets import (  # fmt: skip
     DEFAULT,
     OVERWRITE,
@@ -131,6 +132,7 @@ def plan_job(
         stored=_stored(table, changes, mode, filters, only_new=only_new),
         time=time_of_job(table.options),
         hashes=hash_files(table, mode, filters),
+        buckets=partition_buckets(table),
     )
     if spec.mode == "overwrite":
         table.live_files(partition_filter=_replaced_by(layout, spec.filters))
@@ -147,8 +149,12 @@ def _stored(
     only_new: bool,
 ) -> StoredKeys | None:
     """The keys that a job must know. Raises NotSupportedError if keys are one across partitions,
-    and the job replaces some of these or leaves stored keys alone.
+    and the job replaces some of these or leaves stored keys alone; or if it goes by stored rows and
+    writes those that are not seen yet.
     """
+    if changes is not None or only_new:
+        doing = changes.command if changes else "insert if not there"
+        check_seen(table.layout, table.options, doing)
     if table.layout.spans_partitions:
         if mode == "overwrite" and not filters:
             return None  # nothing that is stored stays

@@ -14,7 +14,7 @@ from itertools import chain, groupby
 from keyfold.changelog.changed_rows import compared
 from keyfold.changelog.parts import compared_parts, cut
 from keyfold.changelog.specs import ChangeSplit
-from keyfold.changelog.steps import unshared
+from keyfold.changelog.steps import seen, unshared
 from keyfold.errors import SnapshotExpiredError, UnknownOutcomeError
 from keyfold.options.changelogs import NONE, changelog_level
 from keyfold.predicates.prune import pruning
@@ -90,8 +90,9 @@ def _changelog(table: Table, asked: NeedsChangelog, written: Job) -> Changelog:
 
 def _write(table: Table, asked: NeedsChangelog, written: Job) -> None:
     layout, options = table.layout, table.options
-    touched = [(0, file) for file in unshared(asked.before, asked.after)]
-    states, all_keys = (asked.before, asked.after), pruning(layout, options, ())
+    states = seen(asked.before), seen(asked.after)
+    touched = [(0, file) for file in unshared(*states)]
+    all_keys = pruning(layout, options, ())
     parts = list(
         compared_parts(layout, options, 0, states, touched, changelog_level(options), all_keys)
     )

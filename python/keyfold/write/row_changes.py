@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keyfold.errors import TableError
+from keyfold.errors import NotSupportedError, TableError
 from keyfold.kernels.buffers import values
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER
 from keyfold.merge.averages import check_parts_left, with_parts
@@ -30,7 +30,9 @@ from keyfold.merge.kinds import Kinds, from_text
 from keyfold.merge.marks.mark_columns import FIELDS
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.sequence import sort_by_fields
+from keyfold.options.clusters import is_postponing
 from keyfold.options.declared import TableOptions
+from keyfold.options.unparsed import TO_BUCKETS
 from keyfold.types.required import filler
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import EVERYTHING, KIND, ORDINAL, RowChanges, WriteSpec
@@ -45,6 +47,17 @@ MOVED = 4  # the kind, on the wire, of an updated row that had another key
 def has_marks(options: TableOptions) -> bool:
     """Whether rows of such statements may have marks."""
     return not options.engine.is_default or options.orders_records
+
+
+def check_seen(layout: TableLayout, options: TableOptions, statement: str) -> None:
+    """Raises NotSupportedError if what a statement writes would not be seen before a compaction:
+    another statement would not find it.
+    """
+    if is_postponing(options):
+        raise NotSupportedError(
+            f"{statement} of table {layout.name}: its option {TO_BUCKETS.name} is 'false', so that "
+            "rows are seen only after a compaction; expected 'true': ALTER TABLE sets it"
+        )
 
 
 def check_deletes(layout: TableLayout, options: TableOptions, statement: str) -> None:

@@ -136,10 +136,10 @@ def _check_order(table: Table) -> None:
     """Raises NotSupportedError if rows of one snapshot have no order in the table, or index files
     say their buckets.
     """
-    if table.options.is_dynamic:
+    if (bucket := table.options.bucket) < 1:
         raise NotSupportedError(
-            f"transaction of table {table.layout.name}: its option bucket is '-1', expected 1 or "
-            "more: write it by calls of their own"
+            f"transaction of table {table.layout.name}: its option bucket is '{bucket}', expected "
+            "1 or more: write it by calls of their own"
         )
     if table.options.snapshot_ordering:
         option = TableOptions.snapshot_ordering.name

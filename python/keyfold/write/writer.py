@@ -23,6 +23,7 @@ from keyfold.write.durable import Flushes
 from keyfold.write.job import Job
 from keyfold.write.keys.across_partitions import Routes, firsts
 from keyfold.write.keys.places import Places, places_of
+from keyfold.write.keys.postponed import BucketCounts, names_of_job
 from keyfold.write.marking import Marking
 from keyfold.write.parquet import Target, write_files
 from keyfold.write.preparing import OwnColumns, prepared
@@ -111,7 +112,8 @@ def preparing(
 def _written(
     spec: WriteSpec, options: TableOptions, buffer: WriteBuffer, shaped: Shaped | None
 ) -> list[CommitMessage]:
-    target, number = Target(spec.layout, options), _number(spec)
+    number, counts = _number(spec), BucketCounts(spec, options)
+    target = Target(spec.layout, options, names=names_of_job(spec, options))
     with Job(spec.layout) as job, Flushes() as flushes:
         for place in buffer.places:
             partition = Partition.of(spec.layout, place.partition)
@@ -119,7 +121,8 @@ def _written(
             rows = buffer.finish(place)
             files = tuple(write_files(target, directory, rows, number, flushes))
             if files:
-                job.messages.append(CommitMessage(partition, place.bucket, options.bucket, files))
+                total = counts.of(place.partition)
+                job.messages.append(CommitMessage(partition, place.bucket, total, files))
             if files and buffer.keeps_records:
                 written = input_changelog(
                     target, directory, buffer, place, files, spec.sequence, flushes, shaped

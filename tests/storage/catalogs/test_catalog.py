@@ -213,7 +213,11 @@ def test_create_twice(tmp_path: Path) -> None:
             new_table(column("k"), column("p", "double"), key="k,p", by="p"),
             "partition column p can't be DOUBLE",
         ),
-        (new_table(bucket="-2"), "postpone buckets are not supported"),
+        (new_table(bucket="-3"), "or -2 for postponed ones, found '-3'"),
+        (
+            new_table(column("k"), bucket="-2", **{"sequence.snapshot-ordering": "true"}),
+            "sequence.snapshot-ordering does not go with postponed buckets",
+        ),
         (new_table(bukket="3"), "bukket .* unknown; did you mean bucket"),
         (new_table(location="/elsewhere"), "LOCATION /elsewhere is not supported"),
     ],

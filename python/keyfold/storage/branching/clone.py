@@ -23,6 +23,7 @@ from keyfold.storage.catalogs.warehouse import WarehouseCatalog
 from keyfold.storage.maintenance.retained import metadata
 from keyfold.storage.metadata.documents import text_of
 from keyfold.storage.metadata.index_manifests import WRITTEN, read_entries
+from keyfold.storage.metadata.snapshot_files import live_of_snapshot
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.wire.layout import sql_name
@@ -73,7 +74,7 @@ def clone(table: Table, catalog: Catalog, namespace: str, name: str, threads: in
     staged = catalog.stage_folder([namespace], name)
     try:
         with table.reading(snapshot):
-            data = list(_data(table))
+            data = [] if snapshot is None else list(_data(table, snapshot))
             files = [*_schemas(table), *data, *_ids(table)]
             files += [] if snapshot is None else _metadata(table, snapshot)
             _copy_all(table, staged, files, threads)
@@ -124,9 +125,9 @@ def _ids(table: Table) -> Iterator[_File]:
                 yield _File(path, f"{_IDS}{path.removeprefix(folder)}")
 
 
-def _data(table: Table) -> Iterator[_File]:
+def _data(table: Table, snapshot: Snapshot) -> Iterator[_File]:
     layout = table.layout
-    for file in table.live_files():
+    for file in live_of_snapshot(table.manifests, snapshot):
         folder = Partition.of(layout, file.partition).bucket_folder(layout, file.bucket)
         to = folder.removeprefix(layout.location).lstrip("/")
         for name in (file.name, *file.extra_files):

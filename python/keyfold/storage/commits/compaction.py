@@ -30,9 +30,11 @@ from keyfold.storage.metadata.entries import (
     changelog_of,
     rewritten,
 )
+from keyfold.storage.metadata.live_files import LiveFiles
 from keyfold.storage.metadata.snapshot_files import in_partitions
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
+from keyfold.wire.partitions import POSTPONED
 from keyfold.wire.specs import CommitMessage, CompactionStep, FileAtLevel
 
 
@@ -85,6 +87,8 @@ def fitting(
         bucket = buckets[one.place]
         try:
             put, kept = _placed(table, one, bucket, shares)
+            if one.step.bucket == POSTPONED:
+                _check_number(table, one, found)
             replaced.add(one.place, one.messages, kept)
         except ConflictError as error:
             conflicts[one.step.job] = error
@@ -94,6 +98,19 @@ def fitting(
         told += changelog_of(table.schema, table.shapes, one.messages)
         buckets[one.place] = kept + put
     return replaced.entries(base, Entries(deleted + ours, told), before, buckets)
+
+
+def _check_number(table: Table, one: Compaction, live: LiveFiles) -> None:
+    """Raises ConflictError if the partition of rows that get their buckets has another number of
+    buckets by now.
+    """
+    values, step = one.step.partition.values, one.step
+    found = live.totals({values}).get(values, step.total_buckets)
+    if found != step.total_buckets:
+        raise ConflictError(
+            f"compaction of table {table.layout.name}, {step.partition.text or 'all rows'}: "
+            f"another job has made {found} buckets meanwhile, not {step.total_buckets}"
+        )
 
 
 def _placed(
@@ -157,6 +174,8 @@ def check_compaction(table: Table, found: Compaction, bucket: Sequence[LiveFile]
             f"compaction of table {table.layout.name}, bucket {found.step.bucket}: another job has "
             f"replaced data file {gone[0]} meanwhile"
         )
+    if found.step.bucket == POSTPONED:
+        return  # its rows get their place in the order now
     check_vectors(table, found.step, [by_name[file] for file in found.taken])
     others = [file for at, file in by_name.items() if at not in found.taken]
     below = frozenset(found.step.below)

@@ -20,6 +20,7 @@ from keyfold.errors import ConflictError, SnapshotExpiredError, TableError
 from keyfold.files.hash_index import Hashes
 from keyfold.options.declared import known
 from keyfold.options.parsing import parse
+from keyfold.storage.commits.moves import has_moved
 from keyfold.storage.metadata.entries import (
     LiveFile,
     Place,
@@ -30,6 +31,7 @@ from keyfold.storage.metadata.manifests import unless_missing
 from keyfold.storage.metadata.snapshots import EXPIRED, Snapshot
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import POSTPONED
 from keyfold.wire.specs import CommitMessage, RowChanges, StoredKeys
 
 COMPACT = "COMPACT"
@@ -71,8 +73,8 @@ def check_rewritten(
 
 
 def totals_of(files: Iterable[LiveFile]) -> Mapping[Partition, int]:
-    """The number of buckets of each partition that files are in."""
-    return {file.partition: file.total_buckets for file in files}
+    """The number of buckets of each partition that files are in, if these have buckets."""
+    return {file.partition: file.total_buckets for file in files if file.bucket != POSTPONED}
 
 
 def check_buckets(
@@ -83,7 +85,7 @@ def check_buckets(
     """
     for message in messages:
         found = totals.get(message.partition.values, message.total_buckets)
-        if found != message.total_buckets:
+        if message.bucket != POSTPONED and found != message.total_buckets:
             raise TableError(
                 f"table {table.layout.name}: a partition holds files of {found} buckets, the job "
                 f"wrote {message.total_buckets}: CALL sys.rescale(table, {message.total_buckets}) "
@@ -116,7 +118,7 @@ def check_meanwhile(table: Table, messages: Sequence[CommitMessage]) -> None:
 
 def _check_count(table: Table, buckets: int, messages: Sequence[CommitMessage], words: str) -> None:
     for message in messages:
-        if message.total_buckets != buckets:
+        if buckets != POSTPONED and message.total_buckets != buckets:
             raise ConflictError(
                 f"commit to table {table.layout.name}: it {words.format(buckets)}, the job "
                 f"wrote {message.total_buckets}; nothing has changed: run the job again"
@@ -160,9 +162,7 @@ def _given_to_stored(planned: TableLayout, now: TableLayout) -> list[str]:
 def check_rescaled(
     table: Table, buckets: int, rewrites: frozenset[tuple[Any, ...]], kept: Iterable[LiveFile]
 ) -> None:
-    """Raises ConflictError if a file that stays has another number of buckets, or is in a partition
-    that was written anew.
-    """
+    """Raises ConflictError if a file stays that is beside ours or of another number of buckets."""
     partitions = {identity[0] for identity in rewrites}
     for file in kept:
         if file.total_buckets != buckets or file.record["_PARTITION"] in partitions:
@@ -288,7 +288,7 @@ def check_unseen(
         snapshot = table.snapshots.find(snapshot_id)
         if snapshot is None:
             raise _conflict(table, f"snapshot {snapshot_id} has expired")
-        if snapshot.commit_kind == COMPACT:
+        if snapshot.commit_kind == COMPACT and not has_moved(table, snapshot):
             if EXPIRED in (snapshot.properties or {}):
                 _check_went(table, ours, snapshot, shares)
             continue
@@ -356,7 +356,7 @@ def has_seen_keys(table: Table, stored: StoredKeys, base: Snapshot) -> bool:
     if seen is None or seen.commit_user != stored.job or seen.id > base.id:
         return False
     since = (table.snapshots.find(number) for number in range(seen.id + 1, base.id + 1))
-    return all(one is not None and one.commit_kind == COMPACT for one in since)
+    return all(s and s.commit_kind == COMPACT and not has_moved(table, s) for s in since)
 
 
 def _check_rolled_back(table: Table, changes: RowChanges, base: Snapshot) -> None:

@@ -133,11 +133,12 @@ class LiveFiles:
         return [file for file in found if (file.partition, file.bucket) in places]
 
     def totals(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """The number of buckets of the file of each partition that was added last."""
+        """The number of buckets of the file of each partition that was added last to one."""
         found: dict[Partition, int] = {}
         for one, rows in self.parts():
             for code, values in enumerate(one.partitions):
-                of = rows[one.codes[rows] == code] if values in partitions else rows[:0]
+                is_of = (one.codes[rows] == code) & (one.bucket[rows] >= 0)
+                of = rows[is_of] if values in partitions else rows[:0]
                 if len(of):
                     found[values] = one.total_buckets.item(of[-1])
         return found

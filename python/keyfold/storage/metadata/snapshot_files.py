@@ -8,13 +8,14 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from keyfold.resources.cache import Cache
-from keyfold.storage.metadata.entries import Record
+from keyfold.storage.metadata.entries import LiveFile, Record
 from keyfold.storage.metadata.live_files import Asked, LiveFiles
 from keyfold.storage.metadata.manifest_columns import Numbers
 from keyfold.storage.metadata.manifests import Manifests, unless_missing
 from keyfold.storage.metadata.partition_bounds import Partition
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.metadata.vectors import vectors_of
+from keyfold.wire.partitions import POSTPONED
 
 _ROWS_KEPT = 40 << 20  # bytes: a few snapshots of millions of files
 _LEAST_WEIGHT = _ROWS_KEPT // 100  # of a snapshot: older ones are rarely asked for again
@@ -56,6 +57,24 @@ def live_where(manifests: Manifests, snapshot: Snapshot, asked: Asked) -> tuple[
             return found.chosen(asked), _count_of(listed)
     every = live_of_snapshot(manifests, snapshot)
     return every.chosen(asked), len(every)
+
+
+def seen_where(manifests: Manifests, snapshot: Snapshot, asked: Asked) -> tuple[LiveFiles, int]:
+    """As `live_where`, of a table whose rows may have no buckets yet: without files of these. The
+    number is then that of the files asked for.
+    """
+    takes = asked.takes_bucket or (lambda bucket, of: True)
+    asked = replace(asked, takes_bucket=lambda bucket, of: bucket >= 0 and takes(bucket, of))
+    found, _ = live_where(manifests, snapshot, asked)
+    return found, len(found)
+
+
+def postponed_of(
+    manifests: Manifests, snapshot: Snapshot, takes: Callable[[Partition], bool] | None = None
+) -> list[LiveFile]:
+    """The files of a snapshot, in partitions that are taken, whose rows have no buckets yet."""
+    asked = replace(Asked.where(takes), takes_bucket=lambda bucket, of: bucket == POSTPONED)
+    return live_where(manifests, snapshot, asked)[0].files()
 
 
 def are_all_of(manifests: Manifests, snapshot: Snapshot, buckets: int) -> bool:

@@ -1,5 +1,5 @@
-"""The buckets of the rows of a job: a fixed number of them by the hash of the bucket key, or those
-that keys are assigned to.
+"""The buckets of the rows of a job: a fixed number of them by the hash of the bucket key, those
+that keys are assigned to, or those that a partition has.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import pyarrow as pa
 
 from keyfold.files.buckets import BucketKey, split
 from keyfold.options.parsing import parse
+from keyfold.wire.partitions import POSTPONED
 from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write.keys.across_partitions import KeyParts
 from keyfold.write.keys.assigned import AssignedPlaces
+from keyfold.write.keys.postponed import PostponedPlaces
 
 
 class Places(Protocol):
@@ -44,4 +46,7 @@ def places_of(spec: WriteSpec) -> Places:
     """The buckets of a task of the job."""
     if spec.layout.spans_partitions:
         return KeyParts(spec)
-    return AssignedPlaces(spec) if parse(spec.layout).is_dynamic else FixedPlaces(spec)
+    options = parse(spec.layout)
+    if options.bucket == POSTPONED:
+        return PostponedPlaces(spec)
+    return AssignedPlaces(spec) if options.is_dynamic else FixedPlaces(spec)

@@ -1,0 +1,130 @@
+"""Postponed buckets by turns of keyfold and Paimon's Java library: each gives rows of the other
+their buckets, both then read the same, and no key is in two buckets.
+
+Longer by hand: KEYFOLD_TURNS=200.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+import keyfold as keyfold_python
+from integration.paimon.library import Paimon
+from integration.paimon.sides import Java, Keyfold, Shape
+from keyfold.testing.tables import Record
+
+COLUMNS = {"k": "INT", "v": "INT", "p": "DATE"}
+HISTORIES = int(os.environ.get("KEYFOLD_TURNS", "2"))
+SEEN = "postpone.batch-write-fixed-bucket"
+
+
+class History:
+    """One table by turns, and the rows that it must show."""
+
+    def __init__(self, draw: random.Random, ours: Keyfold, java: Java, name: str) -> None:
+        self.draw, self.ours, self.java, self.name = draw, ours, java, name
+        self.sums = draw.random() < 0.5
+        options = {"bucket": "-2", "postpone.default-bucket-num": str(draw.randint(1, 4))}
+        options |= {"num-sorted-run.compaction-trigger": str(draw.randint(2, 5))}
+        if self.sums:
+            options |= {"merge-engine": "aggregation", "fields.v.aggregate-function": "sum"}
+        draw.choice((java, ours)).create(Shape(name, COLUMNS, ("p", "k"), ("p",), options))
+        self.table = keyfold_python.connect(ours.warehouse).table(f"shared.{name}")
+        self.waiting: list[Record] = []
+        self.wanted: dict[int, int] = {}
+
+    def rows(self, step: int) -> list[Record]:
+        """Rows of some keys, each in a partition of its own, of which some are deletes."""
+        day, keys = dt.date(2024, 1, 1), self.draw.sample(range(60), self.draw.randint(1, 30))
+        kinds = [3 if self.draw.random() < 0.1 and not self.sums else 0 for _ in keys]
+        return [
+            (kind, {"k": k, "v": step * 100 + k, "p": day + dt.timedelta(k % 2)})
+            for kind, k in zip(kinds, keys, strict=True)
+        ]
+
+    def turn(self, step: int) -> None:
+        """Somebody writes rows, or gives them their buckets."""
+        what, rows = self.draw.random(), self.rows(step)
+        if what < 0.4:
+            self.java.write(self.table._layout, self.name, rows)
+            self.waiting += rows
+        elif what < 0.7:
+            is_seen = self.draw.random() < 0.5
+            self.table.alter(options={SEEN: str(is_seen).lower()})
+            rows = [(0, row) for _, row in rows]
+            self.table.upsert([row for _, row in rows])
+            if is_seen:
+                self.fold(rows)
+            else:
+                self.waiting += rows
+        else:
+            full = self.draw.random() < 0.5
+            if self.draw.random() < 0.5:
+                self.java.compact(self.name, full=full)
+            else:
+                self.table.compact(strategy="full" if full else "minor")
+            self.fold(self.waiting)
+            self.waiting = []
+
+    def fold(self, rows: list[Record]) -> None:
+        """The rows come to be seen."""
+        for kind, row in rows:
+            key, value = row["k"], row["v"]
+            before = self.wanted.pop(key, 0)
+            if kind == 0:
+                self.wanted[key] = before + value if self.sums else value
+
+    def check(self, what: Any) -> None:
+        """Both read the rows, each once."""
+        layout = self.ours.table(self.name).layout
+        for side in (self.java, self.ours):
+            found = side.read(layout, self.name).to_pylist()
+            assert {row["k"]: row["v"] for row in found} == self.wanted, (side, what)
+            assert len(found) == len(self.wanted)
+
+
+def test_turns(paimon: Paimon, tmp_path: Path, seed: int) -> None:
+    ours, draw = Keyfold(tmp_path), random.Random(seed)
+    java = Java(tmp_path, paimon)
+    for number in range(HISTORIES):
+        history = History(draw, ours, java, f"t{number}")
+        for step in range(10):
+            history.turn(step)
+            history.check((number, step))
+
+
+def test_statements(
+    spark: SparkSession, paimon: Paimon, warehouse: Path, fresh_name: Callable[[], str]
+) -> None:
+    table = fresh_name()
+    short, folder = table.removeprefix("keyfold."), warehouse / "it.db" / table.split(".")[-1]
+    spark.sql(
+        f"CREATE TABLE {table} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES "
+        "('bucket' = '-2', 'postpone.default-bucket-num' = '3')"
+    )
+
+    def shown() -> dict[int, int]:
+        found = [tuple(row) for row in spark.table(table).collect()]
+        assert sorted(map(tuple, paimon.read(folder).rows)) == sorted(found)
+        assert spark.table(table).count() == len(found) == len(dict(found))
+        return dict(found)
+
+    spark.sql(f"INSERT INTO {table} SELECT id, 1 FROM range(90)")
+    spark.sql(f"UPDATE {table} SET v = 2 WHERE k % 3 = 0")
+    spark.sql(f"DELETE FROM {table} WHERE k >= 60")
+    wanted = {k: 2 if k % 3 == 0 else 1 for k in range(60)}
+    assert shown() == wanted
+    paimon.write(folder, [["+I", k, 3] for k in range(50, 70)])
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{SEEN}' = 'false')")
+    spark.sql(f"INSERT INTO {table} SELECT id, 4 FROM range(65, 80)")
+    assert shown() == wanted
+    spark.sql(f"CALL keyfold.sys.compact(table => '{short}')")
+    wanted |= dict.fromkeys(range(50, 65), 3) | dict.fromkeys(range(65, 80), 4)
+    assert shown() == wanted

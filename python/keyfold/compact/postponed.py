@@ -1,0 +1,89 @@
+"""The steps that give rows their buckets (`bucket` = -2), on the driver: one for each partition
+that has rows without one.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from keyfold.compact.compaction_plan import PlannedStep
+from keyfold.compact.jobs import PlannedJob
+from keyfold.compact.named_partitions import idle, taken
+from keyfold.merge.plan import check_mergeable
+from keyfold.options.clusters import first_buckets
+from keyfold.read.call_options import with_options
+from keyfold.storage import support
+from keyfold.storage.metadata.entries import LiveFile, created_millis, split_of
+from keyfold.storage.metadata.snapshot_files import postponed_of
+from keyfold.storage.table import Table, reads_files
+from keyfold.wire.partitions import POSTPONED
+from keyfold.wire.predicates import Predicate
+from keyfold.wire.specs import CompactionSpec, CompactionStep, Merged, Split, Task, totals
+from keyfold.write.jobs import sequence_of_job
+from keyfold.write.keys.partition_buckets import counts_of
+
+
+def plan_moves(
+    table: Table,
+    *,
+    options: Mapping[str, str] | None = None,
+    partitions: str | None = None,
+    where: Sequence[Predicate] = (),
+    idle_seconds: float | None = None,
+    **_: Any,
+) -> PlannedJob:
+    """The steps for the partitions that are asked for, as `jobs.plan_job` is asked; none if all
+    rows have buckets, as they have in most tables.
+    """
+    nothing = PlannedJob(CompactionSpec(table.layout, {}))
+    if table.options.bucket != POSTPONED or table.snapshot_id is None:
+        return nothing
+    table.check_rewritable()
+    table = with_options(table, options)
+    takes = taken(table.layout, partitions, where)
+    if idle_seconds is not None:
+        takes = idle(table, takes, idle_seconds)
+    assert table.snapshot_id is not None
+    snapshot = table.snapshots.read(table.snapshot_id)
+    with table.reading(snapshot):
+        files = postponed_of(table.manifests, snapshot, takes)
+    if not files:
+        return nothing
+    support.check_files(table.layout, files)
+    check_mergeable(table.layout)
+    return _planned(table, files)
+
+
+@reads_files
+def _planned(table: Table, files: Sequence[LiveFile]) -> PlannedJob:
+    spec = CompactionSpec(table.layout, table.stored_schemas(files), table.snapshot_id)
+    number, counts = sequence_of_job(table.highest_sequence()), counts_of(table)
+    by_partition: dict[tuple[Any, ...], list[LiveFile]] = {}
+    for file in files:
+        by_partition.setdefault(file.partition, []).append(file)
+    steps = []
+    for values, found in by_partition.items():
+        buckets = counts.get(values, first_buckets(table.options))
+        found = sorted(found, key=_came)
+        base = split_of(table.layout, (values, POSTPONED), tuple(((f,),) for f in found))
+        moves = Merged(tuple((file.name, file.level) for file in found), oldest=False)
+        job = str(uuid.uuid4())
+        step = CompactionStep(job, base.partition, POSTPONED, buckets, 0, (moves,))
+        tasks = tuple(_tasks(base, buckets, number))
+        steps.append(PlannedStep(step, tasks, totals(()), **totals(found)))
+    return PlannedJob(spec, steps)
+
+
+def _came(file: LiveFile) -> tuple[int, int, str]:
+    """The place of a file in the order in which its rows came."""
+    return created_millis(file), file.max_sequence, file.name
+
+
+def _tasks(base: Split, buckets: int, number: int) -> Iterator[Task]:
+    """A task for each bucket, which reads all rows of the partition."""
+    oldest = (False,) * len(base.sections)
+    for bucket in range(buckets):
+        split = Split(base.partition, bucket, base.path, base.sections)
+        yield Task(split, 0, oldest, rescaled=buckets, number=number)

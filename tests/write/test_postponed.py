@@ -1,0 +1,203 @@
+"""Postponed buckets (`bucket` = -2) from Python: rows are seen once they have a bucket, those of a
+partition have as many as it began with, and what came last stays.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import keyfold
+from keyfold import NotSupportedError, Table
+from keyfold.compact import postponed
+from keyfold.compact.moved import moved
+from keyfold.storage import table as storage
+from keyfold.storage.commits import commit
+from keyfold.storage.commits.compaction import Compaction
+from keyfold.storage.metadata.entries import LiveFile
+from keyfold.storage.metadata.snapshot_files import live_of_snapshot
+from tests.option_names import option_names
+
+COLUMNS = {"p": "INT", "k": "BIGINT", "v": "BIGINT"}
+
+
+def made(folder: Path, **options: str) -> Table:
+    """A table of two partitions, whose rows get buckets later."""
+    names = {"bucket": "-2", "postpone.batch-write-fixed-bucket": "false"}
+    catalog = keyfold.connect(folder, threads=2)
+    return catalog.create_table("t", COLUMNS, ["p", "k"], ["p"], names | option_names(options))
+
+
+def rows(keys: Sequence[int], value: int) -> list[dict[str, Any]]:
+    """Rows of keys, whose partition is the rest by two."""
+    return [{"p": key % 2, "k": key, "v": value} for key in keys]
+
+
+def now(table: Table) -> storage.Table:
+    """The table as storage has it."""
+    return table._load()
+
+
+def rows_of(table: Table) -> dict[int, int]:
+    """The rows by key; fails if a key is there twice."""
+    found = table.scan().to_pylist()
+    assert len({row["k"] for row in found}) == len(found)
+    return {row["k"]: row["v"] for row in found}
+
+
+def files_of(table: Table) -> list[LiveFile]:
+    """All files, those of rows without a bucket too."""
+    loaded = now(table)
+    assert loaded.snapshot_id is not None
+    snapshot = loaded.snapshots.read(loaded.snapshot_id)
+    return live_of_snapshot(loaded.manifests, snapshot).files()
+
+
+def test_seen_after_a_compaction(tmp_path: Path) -> None:
+    table = made(tmp_path, postpone__default_bucket_num="3")
+    for value in range(3):
+        table.upsert(rows(range(5 * value, 30), value))
+    assert rows_of(table) == {}
+    assert table.get({"p": 1, "k": 7}) is None
+    assert {(file.bucket, file.total_buckets) for file in files_of(table)} == {(-2, -2)}
+    folders = {path.parent.name for path in tmp_path.rglob("data-u-*-s-*-w-*.parquet")}
+    assert folders == {"bucket-postpone"}
+    done = table.compact().to_pylist()
+    assert {row["bucket"] for row in done} == {-2, 0, 1, 2}
+    wanted = {k: min(k // 5, 2) for k in range(30)}
+    assert rows_of(table) == wanted
+    assert table.get({"p": 1, "k": 7}) == {"p": 1, "k": 7, "v": 1}
+    assert {file.total_buckets for file in files_of(table)} == {3}
+    assert all(row["status"] == "skipped" for row in table.compact().to_pylist())
+
+
+def test_partitions_keep_their_number(tmp_path: Path) -> None:
+    table = made(tmp_path, postpone__batch_write_fixed_bucket="true")
+    table.alter(options={"postpone.default-bucket-num": "2"})
+    table.upsert(rows(range(0, 40, 2), 1))
+    table.alter(options={"postpone.default-bucket-num": "5"})
+    table.upsert(rows(range(40), 2))
+    assert rows_of(table) == dict.fromkeys(range(40), 2)
+    totals = {(file.partition, file.total_buckets) for file in files_of(table)}
+    assert totals == {((0,), 2), ((1,), 5)}
+    table.alter(options={"postpone.batch-write-fixed-bucket": "false"})
+    table.upsert(rows(range(20, 60), 3))
+    assert rows_of(table) == dict.fromkeys(range(40), 2)
+    table.compact()
+    assert rows_of(table) == dict.fromkeys(range(20), 2) | dict.fromkeys(range(20, 60), 3)
+    assert {(file.partition, file.total_buckets) for file in files_of(table)} == totals
+
+
+def test_random_histories(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    engine = {"merge_engine": "aggregation", "fields__v__aggregate_function": "sum"}
+    for round_ in range(2):
+        sums = round_ == 1
+        table = made(tmp_path / str(round_), **engine if sums else {})
+        seen, waiting = dict[int, int](), list[tuple[str, dict[int, int]]]()
+        for step in range(12):
+            what = rng.choice(("write", "write", "seen", "delete", "compact", "some"))
+            keys = dict.fromkeys(rng.sample(range(40), rng.randint(1, 20)), step)
+            if what in ("write", "delete", "seen"):
+                kind = "+I" if what != "delete" or sums else "-D"
+                is_seen = str(what == "seen").lower()
+                table.alter(options={"postpone.batch-write-fixed-bucket": is_seen})
+                table.upsert([row for k in keys for row in rows([k], step)], row_kind=kind)
+                if what == "seen":
+                    fold(seen, kind, keys, sums=sums)
+                else:
+                    waiting.append((kind, keys))
+            else:
+                table.compact(strategy="full" if what == "compact" else "minor")
+                for kind, keys in waiting:
+                    fold(seen, kind, keys, sums=sums)
+                waiting.clear()
+            assert rows_of(table) == seen, (seed, round_, step)
+
+
+def fold(seen: dict[int, int], kind: str, keys: dict[int, int], *, sums: bool) -> None:
+    """What becomes of the rows that are seen when others come."""
+    for key, value in keys.items():
+        if kind == "-D":
+            seen.pop(key, None)
+        else:
+            seen[key] = seen.get(key, 0) + value if sums else value
+
+
+def test_statements_are_refused(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.upsert(rows(range(9), 1))
+    match = "postpone.batch-write-fixed-bucket is 'false'"
+    with pytest.raises(NotSupportedError, match=match):
+        table.update("k = 1", {"v": 5})
+    with pytest.raises(NotSupportedError, match=match):
+        table.delete([{"p": 1, "k": 1}])
+    with pytest.raises(NotSupportedError, match=match):
+        table.get_or_insert({"p": 1, "k": 1})
+    with pytest.raises(NotSupportedError, match="each partition keeps its number"):
+        table.rescale(4)
+    table.alter(options={"postpone.batch-write-fixed-bucket": "true"})
+    table.compact()
+    table.update("k = 1", {"v": 5})
+    assert rows_of(table) == dict.fromkeys(range(9), 1) | {1: 5}
+
+
+def test_partitions_that_are_replaced(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.upsert(rows(range(20), 1))
+    table.overwrite(rows(range(0, 10, 2), 2), "p = 0")
+    table.compact()
+    wanted = dict.fromkeys(range(0, 10, 2), 2) | dict.fromkeys(range(1, 20, 2), 1)
+    assert rows_of(table) == wanted
+    table.upsert(rows(range(100, 120), 3))
+    table.truncate()
+    table.compact()
+    assert rows_of(table) == {}
+    assert files_of(table) == []
+
+
+def test_changes_show_rows_once_they_are_seen(tmp_path: Path) -> None:
+    for producer in ("none", "input", "lookup"):
+        table = made(tmp_path / producer, changelog_producer=producer)
+        table.upsert(rows(range(6), 1))
+        written = now(table).snapshot_id
+        assert written is not None
+        assert table.changes(0, written).to_arrow().num_rows == 0
+        table.compact()
+        last = now(table).snapshot_id
+        found = table.changes(written, last).to_arrow().to_pylist()
+        assert {row["k"]: row["v"] for row in found} == dict.fromkeys(range(6), 1), producer
+        assert len(found) == 6
+
+
+def test_clones_hold_them(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.upsert(rows(range(20), 1))
+    copy = table.clone("copy")
+    copy.compact()
+    assert rows_of(copy) == dict.fromkeys(range(20), 1)
+    assert rows_of(table) == {}
+
+
+def test_two_compactions_at_once(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.upsert(rows(range(20), 1))
+    planned = [postponed.plan_moves(now(table)) for _ in range(2)]
+    table.upsert(rows(range(10, 30), 2))  # comes meanwhile, and waits for the next
+    lost = []
+    for job in planned:
+        compactions = []
+        for step in job.steps:
+            messages = [
+                moved(job.spec, task, task.number or 0, lambda: None) for task in step.tasks
+            ]
+            compactions.append(Compaction(step.step, messages))
+        lost.append(commit.compact(now(table), compactions)[1])
+    assert [len(found) for found in lost] == [0, 2]
+    assert rows_of(table) == dict.fromkeys(range(20), 1)
+    table.compact()
+    assert rows_of(table) == dict.fromkeys(range(10), 1) | dict.fromkeys(range(10, 30), 2)
