@@ -1,12 +1,17 @@
-"""A Hadoop file system on this machine: a name node and two data nodes, each a process."""
+"""A Hadoop file system on this machine: two name nodes of one service and two data nodes.
+
+Each is a process. The first name node is active; the other takes over when it is told to. They
+share their edits by a folder, which Hadoop has beside journal nodes.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,18 +22,30 @@ import pyspark
 from integration import fetched
 
 SERVER = "org.apache.hadoop.hdfs.server"
+TOOLS = "org.apache.hadoop.hdfs.tools"
 DEADLINE = 120
 DATA_NODES = 2
+PROVIDER = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
+SERVICE, NAME_NODES = "lake", ("nn1", "nn2")
 
 
 @dataclass
 class Cluster:
-    """Its processes, and the URI of the name node."""
+    """Its processes, the URI of the active name node, and what a client of the service needs."""
 
     uri: str
     folder: Path
     environment: dict[str, str]
+    service: dict[str, str]
     nodes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def admin(self, program: str, *command: str) -> None:
+        """Run one of Hadoop's tools."""
+        java = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"{TOOLS}.{program}"]
+        done = subprocess.run(
+            [*java, *command], env=self.environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
     def start(self, program: str, *arguments: str, **settings: str) -> subprocess.Popen[bytes]:
         """A process of Hadoop's, with settings of its own."""
@@ -50,15 +67,22 @@ def running(folder: Path) -> Iterator[Cluster]:
     jar = next(fetched.fetched("hdfs", "hadoop-client-minicluster-*.jar").glob("*.jar"))
     jars = Path(pyspark.__file__).parent / "jars"
     (folder / "conf").mkdir()
-    port = _free_port()
-    uri = f"hdfs://127.0.0.1:{port}"
-    _configure(folder / "conf", uri, folder)
+    places = {name: f"127.0.0.1:{free_port()}" for name in NAME_NODES}
+    service = {
+        "dfs.nameservices": SERVICE,
+        f"dfs.ha.namenodes.{SERVICE}": ",".join(NAME_NODES),
+        **{f"dfs.namenode.rpc-address.{SERVICE}.{n}": place for n, place in places.items()},
+    }
+    _configure(folder / "conf", folder, service)
     path = os.pathsep.join(map(str, [folder / "conf", jar, jars / "*"]))
-    cluster = Cluster(uri, folder, os.environ | {"CLASSPATH": path})
+    environment = os.environ | {"CLASSPATH": path}
+    first, second = NAME_NODES
+    cluster = Cluster(f"hdfs://{places[first]}", folder, environment, service)
     try:
-        formatting = cluster.start("namenode.NameNode", "-format", "-nonInteractive")
+        formatting = _name_node(cluster, first, "-format", "-nonInteractive")
         assert formatting.wait(DEADLINE) == 0, (folder / "log").read_text()[-3000:]
-        cluster.nodes.append(cluster.start("namenode.NameNode"))
+        shutil.copytree(folder / first, folder / second)
+        cluster.nodes.extend(_name_node(cluster, name) for name in NAME_NODES)
         for number in range(DATA_NODES):
             cluster.nodes.append(
                 cluster.start(
@@ -74,11 +98,19 @@ def running(folder: Path) -> Iterator[Cluster]:
             node.wait()
 
 
-def _configure(folder: Path, uri: str, data: Path) -> None:
+def _name_node(cluster: Cluster, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    own = {"dfs__ha__namenode__id": name, "dfs__namenode__name__dir": str(cluster.folder / name)}
+    return cluster.start("namenode.NameNode", *arguments, **own)
+
+
+def _configure(folder: Path, data: Path, service: dict[str, str]) -> None:
     anywhere = "127.0.0.1:0"
     settings = {
-        "fs.defaultFS": uri,
-        "dfs.namenode.name.dir": str(data / "names"),
+        **service,
+        "fs.defaultFS": f"hdfs://{SERVICE}",
+        f"dfs.client.failover.proxy.provider.{SERVICE}": PROVIDER,
+        "dfs.namenode.shared.edits.dir": f"file://{data}/shared",
+        "dfs.ha.fencing.methods": "shell(/bin/true)",
         "dfs.namenode.edits.noeditlogchannelflush": "true",
         "dfs.namenode.http-address": anywhere,
         "dfs.datanode.address": anywhere,
@@ -101,14 +133,23 @@ def _configure(folder: Path, uri: str, data: Path) -> None:
 
 
 def _wait(cluster: Cluster) -> None:
-    """Wait until the name node takes writes: it is safe only once all data nodes are there."""
+    """Make the first name node active, and wait until it takes writes: it is safe only once all
+    data nodes are there.
+    """
     import hdfs_native  # noqa: PLC0415 - tests of other rooms need none
 
+    address = cluster.uri.removeprefix("hdfs://").split(":")
+    _until(cluster, lambda: socket.create_connection((address[0], int(address[1]))).close())
+    cluster.admin("DFSHAAdmin", "-transitionToActive", NAME_NODES[0])
     client = hdfs_native.Client(cluster.uri)
+    _until(cluster, lambda: client.mkdirs("/is-there", create_parent=True))
+
+
+def _until(cluster: Cluster, done: Callable[[], object]) -> None:
     since = time.monotonic()
     while True:
         try:
-            client.mkdirs("/is-there", create_parent=True)
+            done()
         except (OSError, RuntimeError):
             log = (cluster.folder / "log").read_text(errors="replace")[-3000:]
             assert time.monotonic() < since + DEADLINE, log
@@ -118,7 +159,8 @@ def _wait(cluster: Cluster) -> None:
             return
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that is free now."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
         return port

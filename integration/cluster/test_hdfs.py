@@ -1,10 +1,9 @@
-"""A warehouse on HDFS, with a real name node and two data nodes, the last of which is killed."""
+"""A warehouse on HDFS, with two real name nodes and two data nodes; one of each is killed."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
-import subprocess
 import threading
 import time
 from collections import Counter
@@ -196,28 +195,20 @@ def test_refusals_name_the_reason(
     cluster: Cluster, files: HadoopFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files.write(f"{files.root}/one", b"1")
-    admin(cluster, "-setQuota", "2", urlsplit(files.root).path)
+    cluster.admin("DFSAdmin", "-setQuota", "2", urlsplit(files.root).path)
     with pytest.raises(OSError, match=r"writing .*two failed: .*quota of the folder is reached"):
         files.write(f"{files.root}/two", b"2")
     monkeypatch.setenv("HADOOP_USER_NAME", "somebody")
     other = HadoopFiles(files.root)
     with pytest.raises(OSError, match=r"failed: .*give the user the right to write"):
         other.publish(f"{other.root}/three", b"3")
-    admin(cluster, "-safemode", "enter")
+    cluster.admin("DFSAdmin", "-safemode", "enter")
     try:
         assert files.read(f"{files.root}/one") == b"1"
         with pytest.raises(OSError, match=r"failed: .*in safe mode: wait until"):
             files.publish(f"{files.root}/four", b"4")
     finally:
-        admin(cluster, "-safemode", "leave")
-
-
-def admin(cluster: Cluster, *command: str) -> None:
-    program = ["java", "-XX:TieredStopAtLevel=1", "org.apache.hadoop.hdfs.tools.DFSAdmin"]
-    done = subprocess.run(
-        [*program, *command], env=cluster.environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+        cluster.admin("DFSAdmin", "-safemode", "leave")
 
 
 def test_a_killed_data_node(cluster: Cluster, options: Options) -> None:
@@ -231,3 +222,31 @@ def test_a_killed_data_node(cluster: Cluster, options: Options) -> None:
     options = options | {"dfs.replication": "1"}
     Write(options, [{"k": 2, "v": 2}]).run().commit()
     assert rows_of(table_of(options)) == {1: 1, 2: 2}
+
+
+def test_a_name_node_that_fails_over(cluster: Cluster) -> None:
+    """A job that writes meanwhile goes on with the other one, and each row counts once."""
+    options = cluster.service | {
+        "warehouse": f"hdfs://{hadoop.SERVICE}/failing-over",
+        "dfs.replication": "1",
+        "dfs.client.failover.max.attempts": "15",
+    }
+    jobs.made(options)
+
+    def fail() -> None:
+        cluster.nodes[0].kill()
+        cluster.nodes[0].wait()
+        cluster.admin("DFSHAAdmin", "-transitionToActive", "--forceactive", hadoop.NAME_NODES[1])
+
+    failing = threading.Thread(target=fail)
+    written = 0
+    while written < 2 or failing.is_alive():
+        Write(options, [{"k": written, "v": written}]).run().commit()
+        if written == 0:
+            failing.start()
+        written += 1
+    failing.join()
+    Write(options, [{"k": written, "v": written}]).run().commit()
+    table = table_of(options)
+    assert rows_of(table) == {number: number for number in range(written + 1)}
+    assert table.snapshots.latest_id() == written + 1
