@@ -39,7 +39,7 @@ STORAGE = (
     ("table",),
     ("support",),
     ("schema",),
-    ("rest", "jdbc"),
+    ("rest", "jdbc", "hive"),
     ("metadata",),
 )
 STORAGE_RANK = {part: row for row, parts in enumerate(STORAGE) for part in parts}

@@ -32,8 +32,8 @@ def test_a_catalog_needs_a_warehouse() -> None:
 
 
 def test_other_catalogs_are_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(NotSupportedError, match="type hive is not supported"):
-        open_catalog("c", {"warehouse": str(tmp_path), "metastore": "hive"})
+    with pytest.raises(NotSupportedError, match="type glue is not supported"):
+        open_catalog("c", {"warehouse": str(tmp_path), "metastore": "glue"})
 
 
 def test_one_catalog_is_opened_once(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from keyfold.errors import NamespaceExistsError, TableError, TableExistsError
 from keyfold.options.values import boolean, shown
-from keyfold.storage.catalogs import in_place
 from keyfold.storage.catalogs.namespaces import DEFAULT, Namespace, Namespaces, is_plain
 from keyfold.storage.catalogs.views import missing_table
 from keyfold.storage.jdbc import locks
@@ -120,8 +119,7 @@ class JdbcNames(Namespaces):
         self._check_empty(name, cascade)
         for table in self.tables(name) if cascade else ():
             with self.locked((name, table)):
-                self.unregister(name, table)
-                in_place.remove(self.files, self.table_path(name, table))
+                self.remove_table(name, table)
         with self._changing() as connection:  # a table or view made meanwhile keeps its row
             for rows in (PROPERTIES, VIEWS) if cascade else (PROPERTIES,):
                 connection.change(f"DELETE FROM {rows} {_IN}", self.key, name)

@@ -19,6 +19,7 @@ from keyfold.errors import (
     TableError,
 )
 from keyfold.options.values import shown
+from keyfold.storage.catalogs import in_place
 from keyfold.storage.metadata.documents import document, text_of
 from keyfold.storage.table import Table
 from keyfold.stores import folders
@@ -115,6 +116,11 @@ class Namespaces:
     def unregister(self, name: str, table: str) -> bool | None:
         """Note that a table is gone; whether it was noted, None if nobody notes."""
         return None
+
+    def remove_table(self, name: str, table: str) -> bool:
+        """Remove a table, even a broken one; False if there is nothing."""
+        place, noted = self.table_path(name, table), self.unregister(name, table)
+        return noted is not False and (in_place.remove(self.files, place) or noted is True)
 
     def renaming(self, table: tuple[str, str], to: tuple[str, str]) -> AbstractContextManager[None]:
         """A context that renames the folder of a table; its name changes if that succeeds."""

@@ -22,14 +22,12 @@ from keyfold.errors import (
 from keyfold.storage import table
 from keyfold.storage.catalogs import in_place
 from keyfold.storage.catalogs.interface import Catalog, Staged
-from keyfold.storage.catalogs.jdbc_names import jdbc_names
+from keyfold.storage.catalogs.kinds import maker_of_names
 from keyfold.storage.catalogs.namespaces import Namespace, Namespaces, check_name, single
 from keyfold.storage.catalogs.rest import RestCatalog
 from keyfold.storage.catalogs.settings import check_settings
 from keyfold.storage.catalogs.views import StoredView, missing_table, taken
 from keyfold.storage.catalogs.warehouse_views import WarehouseViews
-from keyfold.storage.jdbc.address import TYPE as JDBC
-from keyfold.storage.jdbc.address import is_jdbc
 from keyfold.storage.jdbc.locks import lock_of
 from keyfold.storage.metadata.avro_records import is_name
 from keyfold.storage.rest.client import is_rest
@@ -45,7 +43,6 @@ from keyfold.stores.opened import open_files
 from keyfold.wire.layout import BRANCH_MARK, STAGING, TableLayout, sql_name
 
 MODES = ("create", "replace", "create_or_replace")
-_FILESYSTEM = ("filesystem", "paimon")
 
 _catalogs: dict[str, Catalog] = {}
 _opening: dict[str, threading.Lock] = {}
@@ -74,12 +71,7 @@ def _open(name: str, options: Mapping[str, str], check_engine: Check) -> Catalog
     check_settings(name, options)
     if is_rest(options):
         return RestCatalog(name, dict(options), check_engine)
-    kind = options.get("metastore") or options.get("type") or _FILESYSTEM[0]
-    if kind.lower() not in (*_FILESYSTEM, JDBC):
-        raise NotSupportedError(
-            f"catalog {name}: type {kind} is not supported, expected {_FILESYSTEM[0]}, {JDBC} or "
-            "rest"
-        )
+    make_names = maker_of_names(name, options)
     warehouse = options.get("warehouse")
     if not warehouse:
         raise TableError(
@@ -87,7 +79,7 @@ def _open(name: str, options: Mapping[str, str], check_engine: Check) -> Catalog
         )
     files, root = open_files(warehouse, options)
     root = root.rstrip("/")
-    made = jdbc_names(files, root, options) if is_jdbc(options) else Namespaces(files, root)
+    made = make_names(files, root, options)
     return WarehouseCatalog(name, files, made, check_engine, dict(options))
 
 
@@ -182,9 +174,7 @@ class WarehouseCatalog:
         if not self.namespaces.owns_folders and self._find(namespace, name) is None:
             return False
         with self.namespaces.locked((single(namespace), name)):
-            noted = self.namespaces.unregister(namespace[0], name)
-            location = self.location(namespace[0], name)
-            return noted is not False and (in_place.remove(self.files, location) or noted is True)
+            return self.namespaces.remove_table(namespace[0], name)
 
     def rename_table(
         self, namespace: Namespace, name: str, to_namespace: Namespace, to_name: str
