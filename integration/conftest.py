@@ -33,7 +33,17 @@ class Evaluation:
     not how queries run, it interprets them.
     """
 
-    INTERPRETED = ("changes", "faults", "history", "paimon", "statements", "upkeep")
+    INTERPRETED = (
+        "changes",
+        "conformance",
+        "docs",
+        "faults",
+        "history",
+        "paimon",
+        "statements",
+        "streams",
+        "upkeep",
+    )
     folder = ""
     session: SparkSession | None = None
 

@@ -1,20 +1,25 @@
-"""The demo, on the first two months only."""
+"""The demo, on the first two months only. Spark interprets its queries: the job on the cluster
+(`integration/cluster`) compiles the same ones.
+"""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
-from integration import TOP
+from integration import TOP, sessions
 from integration.faults.processes import DEADLINE
 
 
 def test_demo(tmp_path: Path) -> None:
+    confs = " ".join(f"--conf {name}={value}" for name, value in sessions.INTERPRETED.items())
     command = [sys.executable, "-m", "integration.demo", "--months", "2", "--folder", str(tmp_path)]
     done = subprocess.run(
         command,
         cwd=TOP,
+        env={**os.environ, "PYSPARK_SUBMIT_ARGS": f"{confs} pyspark-shell"},
         capture_output=True,
         text=True,
         timeout=DEADLINE,
