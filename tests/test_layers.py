@@ -129,6 +129,17 @@ def test_workers_load_no_driver_library() -> None:
     assert not {"fastavro", "pandas", "pyspark", "grpc", "py4j", "requests"} & set(loaded)
 
 
+def test_tables_of_python_load_no_pandas() -> None:
+    """Each command of the command line would begin half a second later."""
+    program = (
+        "import sys, keyfold.__main__, keyfold.tables.commands\nprint('pandas' in sys.modules)"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert loaded.stdout.strip() == "False"
+
+
 def test_importing_the_package_is_cheap() -> None:
     program = "import sys, keyfold\nprint(*sorted({m.partition('.')[0] for m in sys.modules}))"
     loaded = subprocess.run(

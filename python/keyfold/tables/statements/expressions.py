@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import acero
 
 from keyfold.errors import TableError
 from keyfold.tables.rows.conversions.columns import accepted
@@ -133,6 +133,7 @@ class AssignedValues:
 def _projected(
     rows: pa.RecordBatch, expressions: Mapping[str, pc.Expression]
 ) -> dict[str, pa.Array]:
+    acero = import_module("pyarrow.acero")  # it imports pandas if that is there: half a second
     source = acero.TableSourceNodeOptions(pa.Table.from_batches([rows]))
     project = acero.ProjectNodeOptions(list(expressions.values()), list(expressions))
     steps = [acero.Declaration("table_source", source), acero.Declaration("project", project)]
