@@ -64,6 +64,13 @@ QUERIES = (
     "SELECT x, keyfold.sum(x) OVER (PARTITION BY g ORDER BY x, k) FROM facts WHERE k = 1",
     "SELECT x, keyfold.max(x) OVER (PARTITION BY g ORDER BY x, k, s, d "
     "ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING) FROM facts WHERE k = 2",
+    "SELECT x, s, keyfold.sum(x) OVER before, keyfold.count(s) OVER before, "
+    "keyfold.max(s) OVER near, keyfold.sum(x) OVER behind, min(x) OVER near FROM facts WINDOW "
+    "before AS (PARTITION BY g ORDER BY x, k, s, d "
+    "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), "
+    "near AS (PARTITION BY g ORDER BY x RANGE BETWEEN 90 PRECEDING AND CURRENT ROW), "
+    "behind AS (PARTITION BY k ORDER BY x DESC RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
+    "SELECT x, keyfold.sum(x) FILTER (WHERE x > 0) OVER (PARTITION BY g ORDER BY k) FROM facts",
     "SELECT g, keyfold.count(NULL), keyfold.sum(1L), keyfold.max('a') FROM facts GROUP BY g",
 )
 
@@ -121,6 +128,18 @@ def test_without_adaptive_execution(spark: SparkSession, facts: DataFrame) -> No
         one = "(SELECT g, keyfold.max(s) AS m FROM facts GROUP BY g)"
         frame = spark.sql(f"SELECT a.m, b.m FROM {one} a JOIN {one} b ON a.g = b.g")
         assert len(named(frame, "ReusedExchangeExec")) == 1
+
+
+def test_results_of_windows_come_together(spark: SparkSession, facts: DataFrame) -> None:
+    """One operator above a window has the results of our functions; without such there is none."""
+    window = "OVER (PARTITION BY g ORDER BY x, k, s, d)"
+    frame = spark.sql(f"SELECT keyfold.sum(x) {window}, keyfold.max(s) {window} FROM facts")
+    frame.collect()
+    (operator,) = named(frame, "StateRowsExec")
+    assert operator.frames().isDefined()
+    assert operator.calls().size() == 2
+    frame = spark.sql(f"SELECT sum(x) {window} FROM facts")
+    assert named(frame, "StateRowsExec") == []
 
 
 def test_beside_python_functions(spark: SparkSession, facts: DataFrame) -> None:

@@ -54,11 +54,9 @@ def bind_aggregate(question: Frame) -> dict[str, Any]:
     kind = json.dumps(to_spark(call.type))
     return {
         "fold": call.to_json(),
-        "name": call.name,
         "result": kind,
         "arguments": [question["types"][0] if takes_any else kind],
         "empty": call.aggregate.of_nothing,
-        "signature": call.signature,
         "in_scans": in_scans,
     }
 

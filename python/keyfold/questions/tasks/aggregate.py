@@ -1,7 +1,8 @@
 """The question `aggregate`: rows of one task fold in groups, by the calls of a query (executor).
 
 The JVM numbers the groups and sends frames: `rows` and `states`, each with one Arrow stream, have
-no answer; `take` is answered with the states or values of some groups.
+no answer; `take` is answered with the states or values of some groups. `forget` leaves the last
+group of a window.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from keyfold.bridge import frames
 from keyfold.bridge.channel import Channel
 from keyfold.group_by.accumulate import GroupError
 from keyfold.group_by.folds import call_of, folding
+from keyfold.group_by.frames import Frames
 from keyfold.group_by.stated import Folds
 from keyfold.kernels.buffers import values
 from keyfold.questions.tasks.folding import Folding, serve
@@ -37,7 +39,8 @@ class _Calls(Folding):
         calls = [call_of(fold) for fold in question["folds"]]
         room = budget.bytes()
         waiting = room // _WAITING // max(len(calls), 1)
-        self.folds = [folding(call, waiting) for call in calls]
+        made = Frames if question.get("frames") else folding
+        self.folds: list[Folds] = [made(call, waiting) for call in calls]
         self.most_held = room // _FULL
 
     def take(self, frame: frames.Frame) -> None:
@@ -50,6 +53,10 @@ class _Calls(Folding):
                     self.folds[place].merge(_groups(batch), batch.column("state"))
             case {"take": place}:
                 self.send(self.folds[place], frame)
+            case {"forget": place, "last": last}:
+                fold = self.folds[place]
+                assert isinstance(fold, Frames)
+                fold.keep(last)
             case {"clear": True}:
                 for fold in self.folds:
                     fold.clear()

@@ -55,11 +55,9 @@ final class KnownAggregate(json: JsonNode) {
   * its value over no rows if that is not NULL.
   */
 final class BoundAggregate(json: JsonNode) {
-  val name: String = json.get("name").asText
   val fold: String = Json.text(json.get("fold"))
   val result: DataType = DataType.fromJson(json.get("result").asText)
   val arguments: Seq[DataType] = Json.strings(json.get("arguments")).map(DataType.fromJson)
-  val signature: String = json.path("signature").asText
   val empty: Option[String] = Json.optional(json, "empty")
   /** Whether a fold of what scans have folded is that of all rows. */
   val inScans: Boolean = json.path("in_scans").asBoolean

@@ -19,10 +19,7 @@ final class Bitmap private (private var narrow: RoaringBitmap, private var wide:
 
   def add(value: Long): Unit =
     if (isNarrow && value >>> 32 == 0) narrow.add(value.toInt)
-    else {
-      widen()
-      wide.addLong(value)
-    }
+    else toWide.wide.addLong(value)
 
   def or(other: Bitmap): Bitmap = combine(other)(_.or(_), _.or(_))
   def and(other: Bitmap): Bitmap = combine(other)(_.and(_), _.and(_))
@@ -57,8 +54,12 @@ final class Bitmap private (private var narrow: RoaringBitmap, private var wide:
       Iterator.continually(()).takeWhile(_ => values.hasNext).map(_ => values.next & Bitmap.Mask)
     }
 
+  /** This bitmap, which is wide from now on. */
   def toWide: Bitmap = {
-    widen()
+    if (isNarrow) {
+      wide = Bitmap.widened(narrow)
+      narrow = null
+    }
     this
   }
 
@@ -81,19 +82,11 @@ final class Bitmap private (private var narrow: RoaringBitmap, private var wide:
   private def combine(other: Bitmap)(narrowly: (RoaringBitmap, RoaringBitmap) => Unit,
       widely: (Roaring64Bitmap, Roaring64Bitmap) => Unit): Bitmap = {
     if (isNarrow && other.isNarrow) narrowly(narrow, other.narrow)
-    else {
-      widen()
-      widely(wide, other.widened)
-    }
+    else widely(toWide.wide, other.widened)
     this
   }
 
   private def widened: Roaring64Bitmap = if (isNarrow) Bitmap.widened(narrow) else wide
-
-  private def widen(): Unit = if (isNarrow) {
-    wide = Bitmap.widened(narrow)
-    narrow = null
-  }
 }
 
 object Bitmap {

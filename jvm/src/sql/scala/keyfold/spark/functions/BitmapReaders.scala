@@ -73,29 +73,24 @@ final class BitmapHolds(number: DecimalType)
 
 /** Executor side: a part of a bitmap between two numbers, or places. */
 abstract class BitmapPart(names: String) extends OfBitmap[Array[Byte]](names, BinaryType, LongType, LongType) {
-  protected def bitmap(like: Bitmap, values: Iterator[Long]): Bitmap = {
-    val part = like.fresh
-    values.foreach(part.add)
-    part
+  protected def part(all: Bitmap)(values: Bitmap => Iterator[Long]): Array[Byte] = {
+    val part = all.fresh
+    values(all).foreach(part.add)
+    part.toBytes
   }
+
+  protected def most(limit: Long): Int = Math.min(limit, Int.MaxValue).toInt
 }
 
 object BitmapSubsetInRange extends BitmapPart("bitmap_subset_in_range") {
   def invoke(bytes: Array[Byte], start: Long, end: Long): Array[Byte] =
     if (bytes == null || start < 0 || start >= end) null
-    else {
-      val all = read(bytes)
-      bitmap(all, all.from(start).takeWhile(value => value >= 0 && value < end)).toBytes
-    }
+    else part(read(bytes))(_.from(start).takeWhile(value => value >= 0 && value < end))
 }
 
 object BitmapSubsetLimit extends BitmapPart("bitmap_subset_limit") {
   def invoke(bytes: Array[Byte], start: Long, limit: Long): Array[Byte] =
-    if (bytes == null || start < 0 || limit < 0) null
-    else {
-      val all = read(bytes)
-      bitmap(all, all.from(start).take(Math.min(limit, Int.MaxValue).toInt)).toBytes
-    }
+    if (bytes == null || start < 0 || limit < 0) null else part(read(bytes))(_.from(start).take(most(limit)))
 }
 
 object SubBitmap extends BitmapPart("sub_bitmap") {
@@ -103,6 +98,6 @@ object SubBitmap extends BitmapPart("sub_bitmap") {
     val all = read(bytes)
     val start = if (offset < 0) all.cardinality + offset else offset
     if (start < 0 || start >= all.cardinality) null
-    else bitmap(all, all.from(0).drop(Math.toIntExact(start)).take(Math.min(limit, Int.MaxValue).toInt)).toBytes
+    else part(all)(_.from(0).drop(Math.toIntExact(start)).take(most(limit)))
   }
 }

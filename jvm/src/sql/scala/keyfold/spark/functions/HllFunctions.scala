@@ -22,8 +22,6 @@ object Hll {
     update(sketch)
     sketch.toCompactByteArray
   }
-
-  def rounded(sketch: HllSketch): Long = Math.round(sketch.getEstimate)
 }
 
 /** Driver side: whole numbers, texts and bytes hash as in Spark's hll_sketch_agg, so that sketches of both agree. */
@@ -59,5 +57,5 @@ object HllEmpty extends Scalar[Array[Byte]]("hll_empty", BinaryType) {
 
 object HllCardinality extends Scalar[Long]("hll_cardinality", LongType, BinaryType) {
   override def isResultNullable: Boolean = false
-  def invoke(bytes: Array[Byte]): Long = if (bytes == null) 0 else Hll.read(bytes, name())(Hll.rounded)
+  def invoke(bytes: Array[Byte]): Long = if (bytes == null) 0 else Hll.read(bytes, name())(sketch => Math.round(sketch.getEstimate))
 }

@@ -6,11 +6,13 @@ import org.apache.spark.sql.keyfold.TaskWorker
 import org.apache.spark.sql.keyfold.arrow.ArrowBatchReader
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
-/** Executor side: the worker that folds for one operator of a task, from the first row on. */
-final class FoldBatcher(functions: Seq[FoldFunction]) {
+/** Executor side: the worker that folds for one operator of a task, from the first row on. A window and the operator
+  * above it have the same one, which comes with their plan.
+  */
+final case class FoldBatcher()(functions: Seq[FoldFunction], ofFrames: Boolean = false) {
   import FoldBatcher._
 
-  val columns: IndexedSeq[FoldColumn] =
+  @transient lazy val columns: IndexedSeq[FoldColumn] =
     functions.zipWithIndex.map { case (function, index) => new FoldColumn(this, function, index) }.toIndexedSeq
   private var opened: Option[TaskWorker] = None
   private var unasked = 0
@@ -23,7 +25,7 @@ final class FoldBatcher(functions: Seq[FoldFunction]) {
   def worker: Worker = opened.getOrElse(open()).worker
 
   private def open(): TaskWorker = {
-    val question = Json.obj("question" -> "aggregate", "folds" -> functions.map(_.described))
+    val question = Json.obj("question" -> "aggregate", "folds" -> functions.map(_.described), "frames" -> ofFrames)
     opened = Some(new TaskWorker(question, () => columns.foreach(_.close())))
     opened.get
   }

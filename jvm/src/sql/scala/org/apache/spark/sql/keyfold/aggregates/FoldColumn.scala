@@ -8,7 +8,7 @@ import org.apache.spark.sql.keyfold.arrow.ArrowBatchWriter
 import org.apache.spark.sql.types._
 
 /** Executor side: one fold of a batcher: rows and payloads on their way to the worker, and results of many groups
-  * that came in one answer. Groups are numbered as they come.
+  * that came in one answer. Groups are numbered as they come; Python numbers them from the first that it has.
   */
 final class FoldColumn(batcher: FoldBatcher, function: FoldFunction, index: Int) {
   import FoldColumn._
@@ -18,57 +18,83 @@ final class FoldColumn(batcher: FoldBatcher, function: FoldFunction, index: Int)
   private val payloads = new Outgoing(batcher, Json.obj("states" -> index), Seq(StructField("state", BinaryType)))
   private val payload = new GenericInternalRow(1)
   private lazy val packed = UnsafeProjection.create(Array[DataType](function.value))
-  private var groups = 0
-  private var got = Window.Empty
+  private var groups, start = 0
+  private var first = 0L
+  private var seen, goesOn = -1L // the group that a window has seen, and the one that goes on from such a group
+  private var results = Array.empty[AnyRef] // of groups that follow each other, from `start` on
+  private var form = ""
   private var ofGroup = FirstBytes
 
-  def newGroup(): Int = {
+  def newGroup(): Long = {
     groups += 1
-    groups - 1
+    first + groups - 1
+  }
+
+  /** A window takes the number of a group as it is now: the next row of it begins a group that goes on from it. */
+  def see(group: Long): Long = {
+    seen = group
+    group
   }
 
   /** Forgets all groups, there and here. */
   def restart(): Unit = if (groups > 0) batcher.clear()
 
-  def add(group: Int, arguments: UnsafeRow): Unit = {
+  /** Adds a row; the group that it is in then. */
+  def add(to: Long, arguments: UnsafeRow): Long = {
     changes()
     payloads.send() // Python folds in the order of messages
-    rows.write(group, arguments)
+    if (to == seen) goesOn = newGroup()
+    val group = if (to == seen) goesOn else to
+    rows.write(if (group == goesOn) ~place(group) else place(group), arguments)
+    group
+  }
+
+  private def place(group: Long): Int = (group - first).toInt
+
+  /** Forgets the groups of windows before the last. */
+  def forget(): Unit = if (groups > 1) {
+    flush()
+    batcher.worker.send(Json.obj("forget" -> index, "last" -> (groups - 1)))
+    first += groups - 1
+    groups = 1
+    changes()
   }
 
   /** Takes in what another task has folded; nothing if it had no rows. */
-  def merge(group: Int, state: Array[Byte]): Unit = if (state != null) {
+  def merge(group: Long, state: Array[Byte]): Unit = if (state != null) {
     changes()
     rows.send()
     payload.update(0, state)
-    payloads.write(group, payload)
+    payloads.write(place(group), payload)
   }
 
-  private def changes(): Unit = if (got ne Window.Empty) got = Window.Empty
+  private def changes(): Unit = if (results.nonEmpty) results = Array.empty
 
   /** The payload of a group; null if there never was a row. */
-  def state(group: Int): Array[Byte] = if (batcher.isOpen) result(group, "state").asInstanceOf[Array[Byte]] else null
+  def state(group: Long): Array[Byte] = if (batcher.isOpen) result(place(group), "state").asInstanceOf[Array[Byte]] else null
 
   /** The value of a group, as Spark holds values. Spark's optimizer asks too, of no rows and without a task. */
-  def value(group: Int): Any =
+  def value(group: Long): Any =
     if (batcher.isOpen) {
-      val row = result(group, "value").asInstanceOf[UnsafeRow]
+      val row = result(place(group), "value").asInstanceOf[UnsafeRow]
       if (row.isNullAt(0)) null else row.get(0, function.value)
     } else function.defaultResult.map(_.value).orNull
 
   /** Folds all rows, and gets results of the first groups. */
   def foldAll(form: String): Unit = if (groups > 0 && batcher.isOpen) result(0, form): Unit
 
-  private def result(group: Int, form: String): AnyRef = {
-    if (!got.holds(group, form)) got = fetched(group, form)
-    got.results(group - got.from)
+  private def result(group: Int, wanted: String): AnyRef = {
+    if (group < start || group - start >= results.length || form != wanted) fetch(group, wanted)
+    results(group - start)
   }
 
   /** The results of groups from this one on, at most 16 MiB by the size of those seen before. */
-  private def fetched(from: Int, form: String): Window = {
+  private def fetch(from: Int, wanted: String): Unit = {
     flush()
+    start = from
+    form = wanted
     val until = Math.min(groups.toLong, from + Math.max(1, Math.min(MostGroups, MostBytes / ofGroup))).toInt
-    val results = new Array[AnyRef](until - from)
+    results = new Array[AnyRef](until - from)
     var at = 0
     var bytes = 0L
     batcher.take(index, form, from, until) { batch =>
@@ -80,7 +106,6 @@ final class FoldColumn(batcher: FoldBatcher, function: FoldFunction, index: Int)
     }: Unit
     require(at == results.length, s"$at results of ${results.length} groups")
     ofGroup = Math.max(1, bytes / results.length)
-    new Window(form, from, results)
   }
 
   def flush(): Unit = {
@@ -111,16 +136,6 @@ object FoldColumn {
     case bytes: Array[Byte] => bytes.length
     case _ => 0
   })
-
-  /** Results of groups that follow each other. */
-  private final class Window(form: String, val from: Int, val results: Array[AnyRef]) {
-    def holds(group: Int, wanted: String): Boolean =
-      group >= from && group - from < results.length && form == wanted
-  }
-
-  private object Window {
-    val Empty = new Window("", 0, Array.empty)
-  }
 }
 
 /** Executor side: numbered rows of one kind for the worker; each message that announces them has a stream of its own. */

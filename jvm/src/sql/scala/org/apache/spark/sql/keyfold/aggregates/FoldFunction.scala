@@ -8,12 +8,13 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.util.GenericArrayData
-import org.apache.spark.sql.types.{AbstractDataType, AnyDataType, ArrayType, BinaryType, DataType}
+import org.apache.spark.sql.types.{AbstractDataType, AnyDataType, ArrayType, BinaryType, DataType, LongType}
 
 /** Both sides: an aggregate that Python folds. Rows go to a worker in batches, and what Spark has of a group is
   * its number there; between tasks a group is a payload. `fold` is Python's own description, `options` shows the
-  * arguments behind the column. With `gives` the value is a state of that signature. With `isSingle` a new group ends
-  * the one before; `inScans` if it may fold what scans have folded. Spark casts the arguments to `inputTypes`, if any.
+  * arguments behind the column. With `gives` the value is a state of that signature. With `frames`, in a
+  * window, the value is the number of a group, whose result the operator above gets. In other operators of Spark's a new
+  * group ends the one before. `inScans` if it may fold what scans have folded. Spark casts the arguments to `inputTypes`, if any.
   * The last children are what rows are ordered by, a pair of `order` for each.
   */
 final case class FoldFunction(
@@ -29,11 +30,12 @@ final case class FoldFunction(
     inputTypes: Seq[AbstractDataType] = Nil,
     mutableAggBufferOffset: Int = 0,
     inputAggBufferOffset: Int = 0,
-    isSingle: Boolean = false,
+    frames: Option[(FoldBatcher, Int)] = None,
     order: Seq[(SortDirection, NullOrdering)] = Nil) extends TypedImperativeAggregate[Accumulator] with SupportsOrderingWithinGroup
     with ImplicitCastInputTypes with GivesState {
   @transient private lazy val arguments = UnsafeProjection.create(Seq(argument))
-  @transient private lazy val alone = new FoldBatcher(Seq(this)).columns.head
+  @transient private lazy val alone =
+    frames.fold(FoldBatcher()(Seq(this)).columns.head) { case (batcher, i) => batcher.columns(i) }
   @transient private var shared: Option[FoldColumn] = None
 
   def columns: Seq[Expression] = children.dropRight(order.size)
@@ -61,7 +63,7 @@ final case class FoldFunction(
       "order" -> order.map { case (direction, nulls) => Seq(direction == Descending, nulls == NullsFirst) })
 
   override def signature: Option[String] = gives
-  override def dataType: DataType = value
+  override def dataType: DataType = if (frames.isEmpty) value else LongType
   override def nullable: Boolean = gives.isEmpty && !isNeverNull
   override def prettyName: String = name.stripPrefix("keyfold.")
   override def toString: String = s"$name(${(columns.map(_.toString) ++ options).mkString(", ")})${within(_.toString)}"
@@ -86,12 +88,12 @@ final case class FoldFunction(
 
   override def createAggregationBuffer(): Accumulator = {
     val column = shared.getOrElse(alone)
-    if (isSingle) column.restart()
+    if (shared.isEmpty && frames.isEmpty) column.restart()
     new Accumulator(column, column.newGroup())
   }
 
   override def update(group: Accumulator, row: InternalRow): Accumulator = {
-    group.column.add(group.number, arguments(row))
+    group.number = group.column.add(group.number, arguments(row))
     group
   }
 
@@ -100,7 +102,8 @@ final case class FoldFunction(
     group
   }
 
-  override def eval(group: Accumulator): Any = group.column.value(group.number)
+  override def eval(group: Accumulator): Any =
+    if (frames.isEmpty) group.column.value(group.number) else group.column.see(group.number)
 
   override def serialize(group: Accumulator): Array[Byte] = group.payload
   override def deserialize(payload: Array[Byte]): Accumulator = new Accumulator(null, -1, payload)
@@ -122,6 +125,6 @@ object FoldFunction {
 }
 
 /** Executor side: a group of a fold: its number in a worker, or the payload that another task sent. */
-final class Accumulator(val column: FoldColumn, var number: Int, sent: Array[Byte] = null) {
+final class Accumulator(val column: FoldColumn, var number: Long, sent: Array[Byte] = null) {
   def payload: Array[Byte] = if (column == null) sent else column.state(number)
 }

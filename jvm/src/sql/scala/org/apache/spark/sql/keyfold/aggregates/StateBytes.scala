@@ -57,20 +57,16 @@ object StateBytes {
 
   private def checked(bytes: Array[Byte], header: Array[Byte], function: String): String = {
     val wanted = signature(text(header).get)
-    val found = text(bytes).getOrElse(throw damaged(function, s"found ${shown(bytes)}"))
-    if (signature(found) != wanted) throw other(function, wanted, signature(found))
+    val found = text(bytes).getOrElse(throw damaged(function,
+      s"found ${bytes.length} bytes, X'${bytes.take(12).map(byte => f"${byte & 0xff}%02X").mkString}…'"))
+    if (signature(found) != wanted)
+      throw failure(s"$function requires a state of $wanted, but got a state of ${signature(found)}")
     found
   }
 
   /** Whether a field's bytes lie behind the fixed part. */
   def variable(fields: StructType): Array[Boolean] =
     fields.map(field => !UnsafeRow.isFixedLength(field.dataType)).toArray
-
-  def shown(bytes: Array[Byte]): String =
-    s"${bytes.length} bytes, X'${bytes.take(12).map(byte => f"${byte & 0xff}%02X").mkString}…'"
-
-  def other(function: String, wanted: String, found: String): Throwable =
-    failure(s"$function requires a state of $wanted, but got a state of $found")
 
   private def damaged(function: String, found: String): Throwable =
     failure(s"$function requires a state of an aggregate, but these bytes are not one: $found")

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.keyfold.aggregates
 
+import scala.collection.mutable.ArrayBuffer
+
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
@@ -109,16 +111,35 @@ object StateRowsStrategy extends SparkStrategy {
   }
 }
 
-/** Both sides: folds each row by itself, many in a round trip. */
-final case class StateRowsExec(calls: Seq[Alias], child: SparkPlan) extends UnaryExecNode {
+/** Both sides: folds each row by itself, or takes the results whose numbers the window below gives, many in a round trip. */
+final case class StateRowsExec(calls: Seq[Alias], child: SparkPlan, frames: Option[FoldBatcher] = None)
+    extends UnaryExecNode {
   override def output: Seq[Attribute] = child.output ++ calls.map(_.toAttribute)
   override def producedAttributes: AttributeSet = AttributeSet(calls.map(_.toAttribute))
 
   override protected def doExecute(): RDD[InternalRow] = {
     val folds = calls.map(_.child.asInstanceOf[FoldOfRow].call)
-    val (inputs, all) = (child.output, output)
+    val (inputs, all, own) = (child.output, output, frames)
     child.execute().mapPartitions { rows =>
-      if (rows.hasNext) StateRowsExec.folded(folds, inputs, all, rows) else Iterator.empty
+      val batcher = own.getOrElse(FoldBatcher()(folds))
+      val arguments = folds.map(fold => UnsafeProjection.create(Seq(fold.argument), inputs))
+      val states = new GenericInternalRow(folds.size)
+      val whole = UnsafeProjection.create(all, all)
+      val joined = new JoinedRow
+      Iterator.continually(()).takeWhile(_ => rows.hasNext).flatMap { _ =>
+        if (own.isEmpty) batcher.clear() else batcher.columns.foreach(_.forget())
+        val some = new ArrayBuffer[(InternalRow, IndexedSeq[Long])]
+        while (rows.hasNext && some.size < StateRowsExec.MostRows && (some.isEmpty || !batcher.isDue)) {
+          val row = rows.next().copy()
+          some += row -> batcher.columns.zip(arguments).map { case (column, argument) =>
+            if (own.isEmpty) column.add(column.newGroup(), argument(row)) else argument(row).getLong(0)
+          }
+        }
+        some.iterator.map { case (row, groups) =>
+          batcher.columns.indices.foreach(i => states.update(i, batcher.columns(i).value(groups(i))))
+          whole(joined(row, states))
+        }
+      }
     }
   }
 
@@ -127,23 +148,4 @@ final case class StateRowsExec(calls: Seq[Alias], child: SparkPlan) extends Unar
 
 object StateRowsExec {
   private val MostRows = 4096
-
-  private def folded(folds: Seq[FoldFunction], inputs: Seq[Attribute], all: Seq[Attribute],
-      rows: Iterator[InternalRow]): Iterator[InternalRow] = {
-    val batcher = new FoldBatcher(folds)
-    val arguments = folds.map(fold => UnsafeProjection.create(Seq(fold.argument), inputs))
-    val states = new GenericInternalRow(folds.size)
-    val whole = UnsafeProjection.create(all, all)
-    val joined = new JoinedRow
-    rows.map(_.copy()).grouped(MostRows).flatMap { some =>
-      batcher.clear()
-      some.foreach(row => batcher.columns.zip(arguments).foreach { case (column, argument) =>
-        column.add(column.newGroup(), argument(row))
-      })
-      some.iterator.zipWithIndex.map { case (row, group) =>
-        batcher.columns.zipWithIndex.foreach { case (column, i) => states.update(i, column.value(group)) }
-        whole(joined(row, states))
-      }
-    }
-  }
 }

@@ -2,15 +2,15 @@ package org.apache.spark.sql.keyfold.groups
 
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSeq, Expression, NamedExpression}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeSeq, Expression, NamedExpression}
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.truncatedString
-import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
+import org.apache.spark.sql.execution.{ColumnarRule, ProjectExec, SparkPlan}
 import org.apache.spark.sql.execution.aggregate.{BaseAggregateExec, ObjectHashAggregateExec, SortAggregateExec}
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.window.WindowExecBase
-import org.apache.spark.sql.keyfold.aggregates.FoldFunction
+import org.apache.spark.sql.keyfold.aggregates._
 
 /** Both sides: stands in for Spark's ObjectHashAggregateExec, with the same arguments, where a function is ours and for
   * some reason not all go to Python: no sort at 128 groups, and results of many groups at once. Spark's own functions
@@ -36,9 +36,6 @@ final case class FoldAggregateExec(
     s"FoldAggregate(keys=${listed(groupingExpressions, fields)}, functions=${listed(aggregateExpressions, fields)}, " +
       s"groups in the JVM because $reason)"
 
-  override def verboseString(fields: Int): String =
-    s"${simpleString(fields).dropRight(1)}, output=${listed(output, fields)})"
-
   private def listed(items: Seq[Any], fields: Int): String = truncatedString(items, "[", ", ", "]", fields)
 
   /** Partial results may repeat a group: another operator merges them. */
@@ -58,9 +55,7 @@ final case class FoldAggregateExec(
   override protected def withNewChildInternal(changed: SparkPlan): FoldAggregateExec = copy(child = changed)
 }
 
-/** Driver side: puts FoldAggregateExec in its place, in queries with and without AQE and in streams; and marks folds
-  * in the operators that are left as they are: these have one group at a time.
-  */
+/** Driver side: puts FoldAggregateExec in its place, in queries with and without AQE and in streams. */
 object FoldOperators extends ColumnarRule {
   override def preColumnarTransitions: Rule[SparkPlan] = (plan: SparkPlan) =>
     plan.transformUp {
@@ -69,12 +64,24 @@ object FoldOperators extends ColumnarRule {
         FoldGroups.of(spark).fold(reason => FoldAggregateExec(spark.requiredChildDistributionExpressions, spark.isStreaming,
           spark.numShufflePartitions, spark.groupingExpressions, spark.aggregateExpressions, spark.aggregateAttributes,
           spark.initialInputBufferOffset, spark.resultExpressions, spark.child, reason), identity)
-      case window: WindowExecBase => single(window)
-      case sorted: SortAggregateExec => single(sorted)
+      case window: WindowExecBase => framed(MadeToUnite(window))
+      case sorted: SortAggregateExec => MadeToUnite(sorted)
     }
 
-  private def single(node: SparkPlan): SparkPlan = MadeToUnite(node).transformExpressions {
-    case fold: FoldFunction => fold.copy(isSingle = true)
+  /** A window that gives numbers of groups where functions are ours, and above it an operator that has the results. */
+  private def framed(window: SparkPlan): SparkPlan = {
+    val calls = window.expressions.collect { case call: Alias => call -> call.collectFirst { case fold: FoldFunction => fold } }
+      .collect { case (call, Some(fold)) if fold.frames.isEmpty => call -> fold }
+    val frames = FoldBatcher()(calls.map(_._2), ofFrames = true)
+    val numbers = calls.zipWithIndex.map { case ((call, _), i) =>
+      call.exprId -> Alias(call.child.transform { case fold: FoldFunction => fold.copy(frames = Some(frames -> i)) }, "frame")()
+    }.toMap
+    val results = calls.map { case (call, fold) =>
+      Alias(FoldOfRow(fold.copy(children = Seq(numbers(call.exprId).toAttribute), order = Nil)), call.name)(call.exprId)
+    }
+    if (calls.isEmpty) window
+    else ProjectExec(window.output, StateRowsExec(results,
+      window.transformExpressions { case call: Alias => numbers.getOrElse(call.exprId, call) }, Some(frames)))
   }
 
   private def isOurs(call: AggregateExpression): Boolean = call.aggregateFunction.isInstanceOf[FoldFunction]

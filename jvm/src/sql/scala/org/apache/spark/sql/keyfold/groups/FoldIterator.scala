@@ -15,7 +15,7 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
       node.aggregateAttributes, node.initialInputBufferOffset, node.resultExpressions,
       (expressions, inputs) => MutableProjection.create(expressions, inputs)) {
   private val folds = aggregateFunctions.collect { case fold: FoldFunction => fold }.toSeq
-  private val batcher = new FoldBatcher(folds)
+  private val batcher = FoldBatcher()(folds)
   folds.zip(batcher.columns).foreach { case (fold, column) => fold.attach(column) }
   private var heldBytes = 0L // of keys
 
@@ -39,11 +39,9 @@ final class FoldIterator(node: FoldAggregateExec, part: Int, input: Iterator[Int
     catch {
       case failed: KeyfoldException if !isGrouped => throw failed.about(GroupNames.AllRows)
       case failed: KeyfoldException =>
-        throw failed.group.flatMap(of => groups.keys.lift(of.number)).fold(failed)(key => failed.about(shown(key)))
+        throw failed.group.flatMap(of => groups.keys.lift(of.number)).fold(failed)(key => failed.about(
+            GroupNames.shown(node.groupingExpressions.map(column => column.name -> column.dataType), key)))
     }
-
-  private def shown(key: UnsafeRow): String =
-    GroupNames.shown(node.groupingExpressions.map(column => column.name -> column.dataType), key)
 
   override def next(): UnsafeRow = {
     if (!hasNext) throw new NoSuchElementException

@@ -19,14 +19,18 @@ final case class FoldRowsExec(columns: Seq[Seq[Expression]], forms: Seq[SharedCo
   override def producedAttributes: AttributeSet = outputSet
   override def inputRDDs(): Seq[RDD[InternalRow]] = child.asInstanceOf[CodegenSupport].inputRDDs()
 
-  private def maker = new SinkMaker(forms.toIndexedSeq,
-    columns.zip(forms).map { case (of, form) => !form.isPacked && of.exists(_.nullable) }.toIndexedSeq, question)
+  /** Makes the sink of each task. */
+  private def maker: () => RowSink = {
+    val (own, asked) = (forms.toIndexedSeq, question)
+    val areNullable = columns.zip(own).map { case (of, form) => !form.isPacked && of.exists(_.nullable) }.toIndexedSeq
+    () => new RowSink(own, areNullable, Json.parse(asked))
+  }
 
   private var sink: String = _
 
   override protected def doProduce(ctx: CodegenContext): String = {
-    val making = ctx.addReferenceObj("maker", maker)
-    sink = ctx.addMutableState(classOf[RowSink].getName, "sink", name => s"$name = $making.make();", forceInline = true)
+    val (making, made) = (ctx.addReferenceObj("maker", maker, "scala.Function0"), classOf[RowSink].getName)
+    sink = ctx.addMutableState(made, "sink", name => s"$name = ($made) $making.apply();", forceInline = true)
     val isKnown = ctx.addMutableState("boolean", "isSinkKnown")
     s"""
        |if (!$isKnown) {
@@ -75,7 +79,7 @@ final case class FoldRowsExec(columns: Seq[Seq[Expression]], forms: Seq[SharedCo
   override protected def doExecute(): RDD[InternalRow] = {
     val (making, shapes, below) = (maker, forms, child.output)
     child.execute().mapPartitionsInternal { rows =>
-      val sink = making.make()
+      val sink = making()
       val made = columns.map(of => UnsafeProjection.create(of, below))
       Iterator(sink.marker) ++ rows.flatMap { row =>
         if (!sink.isOpen) sink.open()
@@ -102,10 +106,4 @@ object FoldRowsExec {
       case 8 => sink.putLong(column, row.getLong(0))
       case _ => sink.putBytes(column, row.getBinary(0))
     }
-}
-
-/** Driver side: makes the sink of each task. */
-final class SinkMaker(forms: IndexedSeq[SharedColumn], areNullable: IndexedSeq[Boolean], question: String)
-    extends Serializable {
-  def make(): RowSink = new RowSink(forms, areNullable, Json.parse(question))
 }

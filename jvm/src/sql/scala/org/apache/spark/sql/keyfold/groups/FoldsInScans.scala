@@ -28,7 +28,7 @@ object FoldsInScans extends SparkStrategy {
   /** A scan of which every row counts, and its columns by other names that they have above it. */
   private def scanned(child: LogicalPlan): Option[(DataSourceV2ScanRelation, KeyfoldScan, Map[ExprId, Attribute])] =
     child match {
-      case Project(columns, below) if columns.forall(column => of(column).isDefined) =>
+      case Project(columns, below) if columns.forall(isColumn) =>
         scanned(below).map { case (relation, scan, names) =>
           val above = columns.collect { case Alias(column: Attribute, _) => names.getOrElse(column.exprId, column) }
           (relation, scan, names ++ columns.filter(_.isInstanceOf[Alias]).map(_.exprId).zip(above))
@@ -40,11 +40,8 @@ object FoldsInScans extends SparkStrategy {
       case _ => None
     }
 
-  private def of(column: NamedExpression): Option[Attribute] = column match {
-    case Alias(below: Attribute, _) => Some(below)
-    case below: Attribute => Some(below)
-    case _ => None
-  }
+  private def isColumn(named: NamedExpression): Boolean =
+    named.isInstanceOf[Attribute] || named.children.exists(_.isInstanceOf[Attribute]) && named.isInstanceOf[Alias]
 
   /** The aggregation over the columns of the scan. */
   private def named(aggregate: Aggregate, names: Map[ExprId, Attribute]): Aggregate = {

@@ -51,10 +51,8 @@ object StatesInWrites extends Rule[LogicalPlan] {
 }
 
 /** Driver side: a column of states that a statement writes. */
-final class WrittenState(table: KeyfoldTable, column: String, target: StateColumn) {
+final class WrittenState(table: KeyfoldTable, val name: String, target: StateColumn) {
   private lazy val bound = BoundState.ofSignature(target.declared)
-
-  def name: String = column
 
   /** The value as it is, if it is a state of the signature. */
   def assigned(value: NamedExpression): NamedExpression = value match {
@@ -137,7 +135,7 @@ final class WrittenState(table: KeyfoldTable, column: String, target: StateColum
         isExact(argument, kind) || producer.bound.signature == target.signature
       if (!isWider) throw refusedState(producer.bound.signature)
       val made = if (argument.dataType == kind) argument else Cast(argument, kind, ansiEnabled = true)
-      if (required && made.nullable) NotNull(made, s"writing table ${table.name()}, column $column: an argument of " +
+      if (required && made.nullable) NotNull(made, s"writing table ${table.name()}, column $name: an argument of " +
         s"${producer.name} is NULL, but the column is AGG_STATE<${target.declared}>; leave such rows out, or declare " +
         "the argument without NOT NULL") else made
     }
@@ -153,9 +151,9 @@ final class WrittenState(table: KeyfoldTable, column: String, target: StateColum
       Cast(Literal(there, kind), argument.dataType, ansiEnabled = true).eval() == argument.eval()
     }.getOrElse(false)
 
-  private def refusedState(found: String): Throwable = Refusal(s"writing table ${table.name()}, column $column: " +
+  private def refusedState(found: String): Throwable = Refusal(s"writing table ${table.name()}, column $name: " +
     s"a state of $found can't be cast to AGG_STATE<${target.declared}>")
 
-  private def refused(found: String): Throwable = Refusal(s"writing table ${table.name()}, column $column: " +
+  private def refused(found: String): Throwable = Refusal(s"writing table ${table.name()}, column $name: " +
     s"$found can't be cast to AGG_STATE<${target.declared}>: it is no state; write ${bound.name}_state(…) of the values")
 }
