@@ -31,6 +31,7 @@ from keyfold.errors import (
 from keyfold.storage.catalogs.views import StoredView, new_view
 from keyfold.storage.commits import rescale
 from keyfold.storage.history import tags
+from keyfold.storage.rest import data_tokens
 from keyfold.storage.schema.schemas import as_json
 from tests import readers
 from tests.concurrency import jobs
@@ -328,11 +329,15 @@ def test_a_wrong_token_is_not_shown(options: Options) -> None:
     assert "another-secret" not in str(raised.value)
 
 
-def test_a_server_that_hands_out_data_tokens_is_refused(tmp_path: Path) -> None:
+def test_a_server_that_hands_out_data_tokens(tmp_path: Path) -> None:
+    """Paimon's own, whose tokens mean nothing to a folder."""
     with rest_server.running(tmp_path, data_token__enabled="true") as found:
         catalog = jobs.catalog(found)
-        with pytest.raises(NotSupportedError, match=r"data-token\.enabled.*can't be opened here"):
-            catalog.list_namespaces()
+        catalog.create_namespace(["default"], {})
+        jobs.made(found)
+        Write(found, [{"k": 1, "v": 1}]).run().commit()
+        assert rows_of(table_of(found)) == {1: 1}
+        assert len(data_tokens.of_table(found, "default", "t")) > len(found)
 
 
 def test_sql(spark: SparkSession, options: Options, tmp_path: Path) -> None:

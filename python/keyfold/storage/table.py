@@ -28,8 +28,8 @@ from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.snapshot_files import live_where, number_above, seen_where
 from keyfold.storage.metadata.snapshots import Lock, Snapshot, Snapshots
 from keyfold.storage.metadata.staged import StagedSnapshots, StagedState
-from keyfold.storage.rest.client import is_rest
-from keyfold.storage.rest.tables import TableServer
+from keyfold.storage.rest.data_tokens import of_table
+from keyfold.storage.rest.tables import TableServer, server_of
 from keyfold.storage.schema.schemas import Schemas, StoredSchema
 from keyfold.storage.schema.shown import column_json, shown_properties
 from keyfold.stores.files import Files
@@ -340,9 +340,9 @@ def open_handle(
     `latest` looks up the newest snapshot (a write is planned on it) instead of the handle's. Raises
     NotSupportedError for a table of the past, which can't be written.
     """
-    files, location = open_files(handle["location"], catalog_options)
-    files = files.within(location)
     path = handle["catalog"], handle["namespace"], handle["table"]
+    files, location = open_files(handle["location"], of_table(catalog_options, *path[1:]))
+    files = files.within(location)
     branch, is_past = handle.get("branch", ""), handle.get("is_past", False)
     schemas = Schemas(files, location, sql_name(*path), branch)
     if is_past and latest:
@@ -351,9 +351,8 @@ def open_handle(
         raise changed(schemas.name)
     layout = _read_schema(schemas, handle["schema_id"]).layout
     snapshot_id = Snapshots(files, layout.home).latest_id() if latest else handle["snapshot_id"]
-    uuid, tag, server = handle.get("uuid", ""), handle.get("tag", ""), None
-    if is_rest(catalog_options) and handle["namespace"]:  # else it is named by its path
-        server = TableServer(catalog_options, handle["namespace"], handle["table"], uuid)
+    uuid, tag = handle.get("uuid", ""), handle.get("tag", "")
+    server = server_of(catalog_options, *path[1:], uuid)
     lock = lock_of(catalog_options, location, *path[1:])
     return Table(files, *path, layout, snapshot_id, uuid, server, lock, is_past, tag)
 

@@ -61,6 +61,12 @@ _SECRET = (
     *("account_key", "sas_token", "client_secret"),
 )
 _IN_HEADERS = ("access_key_id", "session_token", "token")  # as they are
+_LOGS_IN = tuple(
+    name
+    for kind in (_S3, _GOOGLE, _AZURE)
+    for setting in " ".join(_LOGINS).split()
+    for name in kind.get(setting, "").split()
+)
 # Hadoop's other client settings mean nothing here, and may be given beside these.
 NAMES = tuple(
     n for kind in (_S3, _GOOGLE, _AZURE, _HADOOP) for names in kind.values() for n in names.split()
@@ -95,6 +101,12 @@ def store_options(location: str, options: Mapping[str, str]) -> dict[str, str]:
     chosen = chosen or {name: value for name, value in ours.items() if name in named}
     others = {name for login in logins for name in login}
     return {name: value for name, value in every.items() if name not in others} | chosen
+
+
+def with_login(options: Mapping[str, str], login: Mapping[str, str]) -> dict[str, str]:
+    """A catalog's options with a login in place of all that they and the session have."""
+    kept = {n: v for n, v in options.items() if not n.removeprefix(OF_SESSION).startswith(_LOGS_IN)}
+    return kept | dict(login)
 
 
 def _translated(location: str, *layers: Mapping[str, str]) -> dict[str, str]:

@@ -10,7 +10,6 @@ import pytest
 from keyfold.errors import (
     NoSuchNamespaceError,
     NoSuchTableError,
-    NotSupportedError,
     TableError,
     TableExistsError,
 )
@@ -84,9 +83,6 @@ def test_what_is_not_supported_is_refused(server: Server) -> None:
     with pytest.raises(TableError, match="needs the settings uri and warehouse"):
         server.client(warehouse="")
     assert not server.asked
-    server.answers[CONFIG] = 200, {"overrides": {"data-token.enabled": "true"}}
-    with pytest.raises(NotSupportedError, match="hands out data tokens"):
-        server.client()
 
 
 def test_a_server_that_is_not_there_and_no_password_is_shown() -> None:

@@ -26,6 +26,7 @@ from keyfold.storage.catalogs.namespaces import Namespace, check_name, single
 from keyfold.storage.catalogs.rest_alter import alter_on_server
 from keyfold.storage.catalogs.views import StoredView
 from keyfold.storage.metadata.avro_records import is_name
+from keyfold.storage.rest import data_tokens
 from keyfold.storage.rest.client import (
     DeniedError,
     MissingError,
@@ -134,7 +135,7 @@ class RestCatalog:
         path = self._client.field(said, "path", str, f"table {name}")
         if not path or any(ord(c) < 32 for c in path) or ".." in path.split("/"):
             raise self._client.odd(f"table {name}", "a path", path)
-        files, location = open_files(path, self.options)
+        files, location = open_files(path, data_tokens.of_table(self.options, database, base))
         found = table.load(files, location, self.name, database, name, branch)
         if found is None:
             raise TableError(

@@ -61,12 +61,7 @@ class RestClient:
         if not all(isinstance(answer.get(n) or {}, dict) for n in ("defaults", "overrides")):
             raise self.odd("its settings", "defaults and overrides as objects", answer)
         merged = (answer.get("defaults") or {}) | dict(options) | (answer.get("overrides") or {})
-        if str(merged.get("data-token.enabled")).lower() == "true":
-            raise NotSupportedError(
-                f"REST catalog {shown(uri)} hands out data tokens (data-token.enabled): tables of "
-                "it can't be opened here; give the catalog credentials of the store "
-                "(s3.access-key …) and a server without data tokens"
-            )
+        self.hands_out_tokens = str(merged.get("data-token.enabled")).lower() == "true"
         prefix = merged.get("prefix") or ""
         if not isinstance(prefix, str):
             raise self.odd("its settings", "prefix as text", prefix)

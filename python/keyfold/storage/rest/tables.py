@@ -9,7 +9,7 @@ from typing import Any
 
 from keyfold.errors import ConflictError, TableError
 from keyfold.storage.metadata.snapshots import Snapshot
-from keyfold.storage.rest.client import MissingError, RestClient, ThereError, client
+from keyfold.storage.rest.client import MissingError, RestClient, ThereError, client, is_rest
 from keyfold.stores.files import UnsettledError
 from keyfold.wire.layout import sql_name
 
@@ -111,3 +111,12 @@ class TableServer:
             if not is_done():
                 advice = "whether it took place is not known: look before trying again"
                 raise UnsettledError(f"{named}: {error}; {advice}") from None
+
+
+def server_of(
+    options: Mapping[str, str], namespace: str, name: str, uuid: str
+) -> TableServer | None:
+    """The server of a table of a catalog; None if that is no REST catalog, or the table is named by
+    its path.
+    """
+    return TableServer(options, namespace, name, uuid) if is_rest(options) and namespace else None
