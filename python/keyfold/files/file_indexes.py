@@ -8,7 +8,7 @@ itself is right.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,8 @@ SUFFIX = ".index"  # behind the name of the data file
 _MAGIC, _VERSION = 1493475289347502, 1
 _BLOOM = "bloom-filter"
 _MOST_COLUMNS = 1 << 12
+_HEAD = 1 << 16  # bytes that are read at first: the whole of a small index
+Spans = Sequence[tuple[int, int]]
 _MASK = (1 << 64) - 1
 _PRIMES = (
     0x9E3779B185EBCA87,
@@ -47,10 +49,24 @@ class BloomFilter:
         return True
 
 
-def filters_of(data: bytes) -> dict[str, BloomFilter]:
-    """The Bloom filters of an index by column; none if its bytes are not those of an index."""
+def filters_of(
+    read: Callable[[Spans], Sequence[bytes]], columns: Collection[str]
+) -> dict[str, BloomFilter]:
+    """The Bloom filters of some columns of an index, by column; none if its bytes are not those of
+    an index. `read` gives the bytes of spans of it, fewer at its end: those of other columns are
+    not asked for, unless the index is small.
+    """
     try:
-        return {column: _filter(data, start, size) for column, start, size in _listed(data)}
+        (head,) = read([(0, _HEAD)])
+        (length,) = struct.unpack_from(">i", head, 12)
+        if len(head) == _HEAD < length:
+            (head,) = read([(0, length)])
+        found = [one for one in _listed(head) if one[0] in columns]
+        spans = [(start, start + size) for _, start, size in found]
+        far = [span for span in spans if len(head) >= _HEAD and span[1] > len(head)]
+        held = dict(zip(far, read(far) if far else (), strict=True))
+        parts = [held.get(span, head[slice(*span)]) for span in spans]
+        return {one[0]: _filter(part, one[2]) for one, part in zip(found, parts, strict=True)}
     except (struct.error, ValueError, IndexError):
         return {}
 
@@ -80,9 +96,9 @@ def _text(data: bytes, at: int) -> tuple[str, int]:
     return data[at + 2 : end].decode(), end
 
 
-def _filter(data: bytes, start: int, size: int) -> BloomFilter:
-    (probes,) = struct.unpack_from(">i", data, start)
-    bits = data[start + 4 : start + size]
+def _filter(data: bytes, size: int) -> BloomFilter:
+    (probes,) = struct.unpack_from(">i", data)
+    bits = data[4:]
     if probes < 1 or size < 5 or len(bits) != size - 4:
         raise ValueError("not a filter")
     return BloomFilter(bits, probes)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 
-from keyfold.files.column_mapping import sources
-from keyfold.files.file_indexes import SUFFIX, BloomFilter, filters_of, hash_of
+from keyfold.files.column_mapping import StoredColumn, sources
+from keyfold.files.file_indexes import SUFFIX, BloomFilter, Spans, filters_of, hash_of
 from keyfold.kernels.keys.membership import Flags
 from keyfold.lookup.places import BucketOfKeys
 from keyfold.read.keyset import KeySet
@@ -20,7 +21,7 @@ from keyfold.resources.cache import Cache
 from keyfold.stores.files import Files
 from keyfold.stores.opened import store_of
 from keyfold.types.logical import with_nullability
-from keyfold.wire.specs import DataFile, ScanSpec
+from keyfold.wire.specs import ScanSpec
 
 MOST_KEYS = 64  # of more, most files hold one
 _MOST_EMBEDDED = 1 << 12  # bytes that travel with each plan
@@ -53,17 +54,19 @@ def without_others(scan: ScanSpec, place: BucketOfKeys, wanted: KeySet, flags: F
     store, found = store_of(scan.layout.location, scan.layout.store), flags.copy()
     for at in np.flatnonzero(flags).tolist():
         if place.indexes[at]:
-            filters = _filters(store, place.split.path, place.indexes[at])
-            found[at] = _may_hold(scan, place.files[at], filters, wanted)
+            named = sources(scan, place.files[at].schema_id, wanted.names)
+            names = tuple(source.name for source in named)
+            filters = _filters(store, place.split.path, place.indexes[at], names)
+            found[at] = _may_hold(named, filters, wanted)
     return found
 
 
-def _may_hold(scan: ScanSpec, file: DataFile, filters: _Filters, wanted: KeySet) -> bool:
+def _may_hold(named: Sequence[StoredColumn], filters: _Filters, wanted: KeySet) -> bool:
     """Whether a file may hold one of the keys; values of a type that it was not written in are not
     asked for.
     """
     checks = []
-    for at, source in enumerate(sources(scan, file.schema_id, wanted.names)):
+    for at, source in enumerate(named):
         kind = source.target.type
         made, known = hash_of(kind), filters.get(source.name)
         is_same = (
@@ -79,16 +82,27 @@ def _may_hold(scan: ScanSpec, file: DataFile, filters: _Filters, wanted: KeySet)
     )
 
 
-def _filters(store: Files, folder: str, index: str) -> _Filters:
-    """The filters of an index, by column; none if it is missing: the data file may be there."""
-    found = _KEPT.get((folder, index))
+def _filters(store: Files, folder: str, index: str, columns: tuple[str, ...]) -> _Filters:
+    """The filters of columns in an index; none if it is missing: the data file may be there."""
+    key = folder, index, columns
+    found = _KEPT.get(key)
     if found is None:
-        data = b""
+        found = {}
         if index.startswith(_EMBEDDED):
             data = base64.b64decode(index.removeprefix(_EMBEDDED))
+            found = filters_of(lambda spans: [data[slice(*span)] for span in spans], columns)
         else:
             with suppress(FileNotFoundError):
-                data = store.read(f"{folder}/{index}")
-        found = filters_of(data)
-        _KEPT.put((folder, index), found)
+                found = filters_of(partial(_parts, store, f"{folder}/{index}"), columns)
+        _KEPT.put(key, found)
     return found
+
+
+def _parts(store: Files, path: str, spans: Spans) -> list[bytes]:
+    """The bytes of spans of a file, fewer at its end."""
+    if not store.is_local:
+        return [bytes(part) for part in store.ranges(path, spans)]
+    with store.open(path) as file:
+        size = file.size()  # a buffer is as large as what it is asked for
+        within = [(min(start, size), min(stop, size)) for start, stop in spans]
+        return [file.read_at(stop - start, start) for start, stop in within]
