@@ -1,0 +1,74 @@
+"""remove_unexisting_files: a table forgets lost data files, so that others can be read."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+from keyfold.procedures.declare import Procedure, ProcedureCall, ProcedureParameter, Rows
+from keyfold.storage.commits import commit
+from keyfold.storage.commits.compaction import Compaction
+from keyfold.storage.metadata.entries import LiveFile, by_place
+from keyfold.storage.metadata.snapshot_files import live_of_snapshot
+from keyfold.storage.table import Table
+from keyfold.wire.partitions import Partition
+from keyfold.wire.specs import CompactionStep, Merged
+from keyfold.write.keys.shared_keys import SharedKeys
+
+
+def _remove(call: ProcedureCall, dry_run: bool) -> Rows:
+    table = call.newest()
+    table.check_writable()
+    lost = list(_lost(table))
+    if lost and not dry_run:
+        forgets = [Compaction(_step(table, files)) for files in by_place(lost).values()]
+        _, conflicts = commit.compact(table, forgets, SharedKeys(table))
+        for error in conflicts.values():
+            raise error
+    return [
+        {
+            "partition": Partition.of(table.layout, file.partition).text,
+            "bucket": file.bucket,
+            "file_path": f"{file.folder(table.layout)}/{file.name}",
+            "rows": file.rows,
+        }
+        for file in lost
+    ]
+
+
+def _lost(table: Table) -> Iterator[LiveFile]:
+    """The files of the newest snapshot that are not in their folders."""
+    if table.snapshot_id is None:
+        return
+    snapshot = table.snapshots.read(table.snapshot_id)
+    with table.reading(snapshot):
+        places = by_place(f for f in live_of_snapshot(table.manifests, snapshot).files())
+    for files in places.values():
+        there = {entry.name for entry in table.files.entries(files[0].folder(table.layout))}
+        yield from (f for f in files if f.external_path is None and f.name not in there)
+
+
+def _step(table: Table, files: list[LiveFile]) -> CompactionStep:
+    """The compaction of a bucket that makes nothing of lost files."""
+    first = files[0]
+    return CompactionStep(
+        str(uuid.uuid4()),
+        Partition.of(table.layout, first.partition),
+        first.bucket,
+        first.total_buckets,
+        first.level,
+        tuple(Merged(((file.name, file.level),), oldest=False) for file in files),
+        vectors={file.name: file.vector for file in files if file.vector is not None},
+    )
+
+
+REMOVE_UNEXISTING_FILES = Procedure(
+    "remove_unexisting_files",
+    "forgets data files that are lost, so that the other rows can be read",
+    (ProcedureParameter("dry_run", "BOOLEAN", "only say which files are lost", False),),
+    {"partition": "STRING", "bucket": "INT", "file_path": "STRING", "rows": "BIGINT"},
+    _remove,
+    "Takes the data files that are not where the newest snapshot says out of the table, in one "
+    "commit, and names them. Their rows are lost; older versions of these that other files hold "
+    "come back. Older snapshots still name the files.",
+)
