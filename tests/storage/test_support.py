@@ -30,6 +30,7 @@ def changed(folder: Path, **options: str) -> TableLayout:
         ("manifest__format", "orc"),
         ("data_file__path_directory", "data"),
         ("query_auth__enabled", "true"),
+        ("postpone__merge_on_read", "true"),
         ("branch", "b"),
         ("scan__snapshot_id", "1"),
         ("scan__mode", "from-snapshot"),
@@ -61,7 +62,12 @@ def test_readable_but_not_writable(tmp_path: Path, option: str, value: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("query_auth__enabled", "true"), ("scan__tag_name", "a")]
+    ("option", "value"),
+    [
+        ("query_auth__enabled", "true"),
+        ("scan__tag_name", "a"),
+        ("postpone__merge_on_read", "true"),
+    ],
 )
 def test_what_only_readers_must_honour(tmp_path: Path, option: str, value: str) -> None:
     check_writable(changed(tmp_path, **{option: value}))

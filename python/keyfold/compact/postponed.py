@@ -35,10 +35,10 @@ def plan_moves(
     **_: Any,
 ) -> PlannedJob:
     """The steps for the partitions that are asked for, as `jobs.plan_job` is asked; none if all
-    rows have buckets, as they have in most tables.
+    rows have buckets.
     """
     nothing = PlannedJob(CompactionSpec(table.layout, {}))
-    if table.options.bucket != POSTPONED or table.snapshot_id is None:
+    if table.snapshot_id is None:
         return nothing
     table.check_rewritable()
     table = with_options(table, options)

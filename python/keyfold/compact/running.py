@@ -22,6 +22,7 @@ from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle
 from keyfold.stores.refusals import explained
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.partitions import POSTPONED
 from keyfold.wire.specs import CommitMessage
 from keyfold.write.job import Job
 
@@ -48,11 +49,17 @@ def compacted(
     """
     plan = partial(jobs.plan_job, strategy=strategy, parallelism=runner.parallelism, **asked)
     moved: list[Row] = []
-    if strategy != compaction_plan.AUTO:
+    loaded = [load()]  # once for most tables, whose rows have buckets
+    if strategy != compaction_plan.AUTO and loaded[0].options.bucket == POSTPONED:
         moves = partial(postponed.plan_moves, **asked)
         moved = _rows(runner, load, moves, f"{title}: buckets for rows of", rounds, dry_run)
         moved = [one for one in moved if one != skipped(None)]
-    found = _rows(runner, load, plan, title, rounds, dry_run)
+        loaded.clear()
+
+    def newest() -> Table:
+        return loaded.pop() if loaded else load()
+
+    found = _rows(runner, newest, plan, title, rounds, dry_run)
     return [*moved, *(one for one in found if not moved or one["status"] != "skipped")]
 
 
