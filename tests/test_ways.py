@@ -16,6 +16,7 @@ from typing import Any
 
 from keyfold.questions.commit import commit_write, plan_write
 from keyfold.questions.scan import plan_scan
+from keyfold.wire.message_texts import texts_of
 from keyfold.wire.specs import WriteSpec
 from keyfold.write.writer import write
 from tests.read import harness
@@ -68,8 +69,7 @@ def ways(folder: Path) -> dict[str, list[tuple[str, str]]]:
     spec, messages = WriteSpec.from_json(planned), []
     rows = harness.batches(spec.layout, [{"k": n, "v": n} for n in range(20)])
     result = {"write": way(lambda: messages.extend(write(spec, iter(rows))))}
-    tasks = [[message.to_json() for message in messages]]
-    ended = {"catalog": catalog, "write": planned, "messages": tasks}
+    ended = {"catalog": catalog, "write": planned, "messages": [*texts_of(messages)]}
     result["commit"] = way(lambda: commit_write(ended))
     handle = tables.reload(found).handle
     scan = {"catalog": catalog, "table": handle, "columns": ["k", "v"], "filters": []}

@@ -38,6 +38,7 @@ from keyfold.types import logical
 from keyfold.types import paimon as paimon_types
 from keyfold.types import spark as spark_types
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.message_texts import texts_of
 from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import WriteSpec
 from keyfold.write.writer import write
@@ -170,7 +171,7 @@ class Keyfold(Side):
         spec = WriteSpec.from_json(sent(planned["write"]))
         lookups = TaskLookups.from_json(sent(planned["write"][CARRIED]))
         messages = write(spec, arrow(table.layout, rows).to_batches(ROWS_A_BATCH), lookups)
-        told = [[message.to_json() for message in messages]]
+        told = [*texts_of(messages)]
         driver.commit_write(sent(question | planned | {"messages": told}))
 
     def read(self, layout: TableLayout, name: str) -> pa.Table:

@@ -63,6 +63,7 @@ class Worker(Channel):
     def __init__(self, connection: socket.socket) -> None:
         super().__init__(connection)
         self.arrays = 0
+        self.texts: list[str] = []
         self.hello = self.receive()
 
     @property
@@ -77,22 +78,25 @@ class Worker(Channel):
 
     def receive(self) -> dict[str, Any] | None:
         """The next frame that is no array, as the JVM reads it: the items of those before it are
-        its tasks, each a text of JSON.
+        its tasks, `texts` of JSON or of messages.
         """
-        tasks: list[Any] = []
+        self.texts = []
         while (prefix := self._receive_prefix()) is not None:
             body = receive_exactly(self.connection, frames.body_size(prefix)).to_pybytes()
             if not body.startswith(b"["):
                 frame = frames.decode(body)
-                if tasks and "ok" in frame:
-                    frame["ok"][frames.TASKS] = tasks
+                if self.texts and "ok" in frame:
+                    frame["ok"][frames.TASKS] = [*map(_read, self.texts)]
                 return frame
-            tasks += map(json.loads, json.loads(body))
+            self.texts += json.loads(body)
             self.arrays += 1
         return None
 
     def ask(self, question: str, **arguments: Any) -> dict[str, Any]:
-        """Ask a question and return its first answer frame."""
+        """Ask a question and return its first answer frame. Its messages go before it."""
+        for text in arguments.pop(frames.MESSAGES, ()):
+            body = json.dumps([text]).encode()
+            self.connection.sendall(frames.PREFIX.pack(len(body)) + body)
         self.send({"question": question, **arguments})
         answer = self.receive()
         assert answer is not None
@@ -101,6 +105,14 @@ class Worker(Channel):
     def rows(self) -> pa.Table:
         """The incoming stream as a table."""
         return pa.Table.from_batches(list(self.receive_batches()))
+
+
+def _read(text: str) -> Any:
+    """What a text of JSON says; one that is compressed as it is."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 @contextmanager

@@ -37,6 +37,7 @@ from keyfold.questions import executor
 from keyfold.questions.serve import Answer, plain, serve
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import Column, TableLayout
+from keyfold.wire.message_texts import messages_of
 from keyfold.wire.partitions import UNPARTITIONED
 from keyfold.wire.specs import CompactionSpec, ScanSpec, Split, Task, WriteSpec
 from keyfold.write.writer import write
@@ -221,7 +222,8 @@ def stored(folder: Path) -> set[Path]:
 def named_files(answer: dict[str, Any]) -> list[dict[str, Any]]:
     """The files that an answer hands over."""
     said = answer.get("ok") or {}
-    messages = [*said.get("message", ()), *([said["files"]] if "files" in said else ())]
+    told = (message.to_json() for message in messages_of(said.get(frames.TASKS, ())))
+    messages = [*told, *([said["files"]] if "files" in said else ())]
     return [file for message in messages for file in message["files"]]
 
 
@@ -236,6 +238,9 @@ def answers_of(connection: socket.socket) -> Iterator[dict[str, Any]]:
             continue
         answer = channel.receive()
         assert answer is not None
+        texts = answer.pop(frames.MESSAGES, ())  # the arrays before it
+        if texts and "ok" in answer:
+            answer["ok"][frames.TASKS] = texts
         assert set(answer) in ({"ok"}, {"error"}), answer
         if "error" in answer:
             assert {"kind", "message", "cause", "traceback"} == set(answer["error"])

@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.wire.layout import TableLayout
+from keyfold.wire.message_texts import messages_of
 from keyfold.wire.partitions import UNPARTITIONED
-from keyfold.wire.specs import CommitMessage, DataFile, ScanSpec, Split, WriteSpec
+from keyfold.wire.specs import DataFile, ScanSpec, Split, WriteSpec
 from tests.bridge.client import Worker
 from tests.read import harness
 
@@ -45,12 +46,14 @@ def write(
     worker.send({"commit": commit})
     answer = worker.receive()
     assert answer is not None
+    if "ok" in answer:
+        answer["ok"]["tasks"] = worker.texts
     return answer
 
 
 def read_question(table: TableLayout, answer: dict[str, Any]) -> dict[str, Any]:
     """The arguments of the read of what a write answered."""
-    (message,) = [CommitMessage.from_json(one) for one in answer["ok"]["message"]]
+    (message,) = messages_of(answer["ok"]["tasks"])
     files = [
         DataFile(f.name, f.size, f.rows, f.delete_rows, f.min_sequence, f.max_sequence, 0, f.level)
         for f in message.files

@@ -1,4 +1,4 @@
-"""The tasks of an answer travel before it, in frames of bounded size."""
+"""The tasks of an answer and the messages of a question travel before it, in bounded frames."""
 
 import json
 import socket
@@ -43,6 +43,10 @@ def peers() -> Iterator[tuple[Worker, threading.Thread]]:
         texts = (f'"{"x" * (1000 // length * length)}"' for length in question["lengths"])
         return {frames.TASKS: frames.TaskTexts(texts), "rows": 3}
 
+    @questions.plain
+    def told(question: frames.Frame) -> object:
+        return question.get(frames.MESSAGES)
+
     ours, theirs = socket.socketpair()
     theirs_too = Channel(theirs)
     theirs_too.send({"ok": {"pid": 1}})
@@ -82,3 +86,16 @@ def test_a_text_above_the_limit_is_refused(
     assert "expected an answer of at most 900 bytes" in refused
     monkeypatch.setattr(frames, "FRAME_LIMIT", 1100)
     assert worker.ask("plan", lengths=[1])["ok"]["rows"] == 3
+
+
+def test_messages_travel_before_their_question(peers: tuple[Worker, threading.Thread]) -> None:
+    worker, _ = peers
+    texts = [f'{number} ü"' for number in range(2500)]
+    assert worker.ask("told", messages=texts) == {"ok": texts}
+    assert worker.ask("told") == {"ok": None}  # those of one question are no other's
+
+
+@pytest.mark.parametrize("body", [b'["a",', b'["a", 1]', b"[[]]", b"1"])
+def test_arrays_of_other_values_are_refused(body: bytes) -> None:
+    with pytest.raises(frames.MalformedFrameError, match="in a frame, found"):
+        frames.decode_texts(body)

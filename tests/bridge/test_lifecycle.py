@@ -84,7 +84,7 @@ def test_a_worker_is_used_again(running: Server, tmp_path: Path) -> None:
 def test_a_write_that_may_not_commit_leaves_no_file(running: Server, tmp_path: Path) -> None:
     table = tables.layout(tmp_path)
     answer = tables.write(running.connect(), table, BIG[:2], commit=False)
-    assert answer["ok"]["message"] == []
+    assert answer["ok"]["tasks"] == []
     assert tables.data_files(table) == []
 
 

@@ -21,6 +21,7 @@ from keyfold.read.request import ReadRequest
 from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.table import Table
+from keyfold.wire.message_texts import texts_of
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import ScanSpec, Split, WriteSpec
 from keyfold.write.writer import write
@@ -79,12 +80,12 @@ class Write:
         more = {"mode": mode, "filters": [one.to_json() for one in filters]}
         asked = question(self.table, place, columns=columns, ordinal=False, **more)
         self.planned: Json = commit.plan_write(asked)["write"]
-        self.messages: list[Json] = []
+        self.messages: list[str] = []
 
     def run(self) -> "Write":
         spec = WriteSpec.from_json(self.planned)
         batches = harness.batches(spec.layout, self.rows)
-        self.messages = [message.to_json() for message in write(spec, batches)]
+        self.messages = [*texts_of(write(spec, batches))]
         return self
 
     def commit(self) -> int | None:
@@ -113,9 +114,7 @@ class Write:
         return published
 
     def _asked(self, **more: Any) -> Json:
-        return question(
-            self.table, self.place, write=self.planned, messages=[self.messages], **more
-        )
+        return question(self.table, self.place, write=self.planned, messages=self.messages, **more)
 
 
 class Changes(Write):
@@ -146,7 +145,7 @@ class Changes(Write):
             changes=told | {"stored": self._stored},
         )
         self.planned = commit.plan_write(asked)["write"]
-        self.messages: list[Json] = []
+        self.messages: list[str] = []
 
     def run(self, tasks: int = 1) -> "Changes":
         """Write the records in as many tasks, those of a key in one, as Spark clusters them."""
@@ -154,7 +153,7 @@ class Changes(Write):
         for task in range(tasks):
             own = [one for one in self.records if hash(one[1]["k"]) % tasks == task]
             found = write(spec, self._batches(spec, own), before)
-            self.messages += [message.to_json() for message in found]
+            self.messages += texts_of(found)
         return self
 
     def _batches(

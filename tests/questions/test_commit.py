@@ -18,6 +18,7 @@ from keyfold.questions.commit import (
 from keyfold.questions.procedures import call_procedure
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
+from keyfold.wire.message_texts import texts_of
 from keyfold.wire.specs import Epoch, WriteSpec
 from keyfold.write.writer import write
 from tests.concurrency import jobs
@@ -37,7 +38,7 @@ def written(folder: Path, planned: dict[str, Any]) -> dict[str, Any]:
     spec = WriteSpec.from_json(planned)
     messages = write(spec, harness.batches(spec.layout, [{"k": 1, "v": 2}]))
     catalog = {"name": "test", "options": {"warehouse": str(folder)}}
-    return {"catalog": catalog, "write": planned, "messages": [[m.to_json() for m in messages]]}
+    return {"catalog": catalog, "write": planned, "messages": [*texts_of(messages)]}
 
 
 def test_a_failed_commit_leaves_no_renumbered_file(
@@ -108,8 +109,7 @@ def test_a_session_gives_its_statements_a_token(tmp_path: Path) -> None:
         planned = plan_write(asked(version, **HOW, **more))["write"]
         spec = WriteSpec.from_json(planned)
         written = write(spec, harness.batches(spec.layout, [{"k": version, "v": 1}]))
-        messages = [[message.to_json() for message in written]]
-        return commit_write(asked(version, write=planned, messages=messages))
+        return commit_write(asked(version, write=planned, messages=[*texts_of(written)]))
 
     statements: list[Callable[[int], dict[str, Any]]] = [
         insert,

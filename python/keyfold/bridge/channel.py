@@ -63,12 +63,17 @@ class Channel:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
 
     def receive(self) -> dict[str, Any] | None:
-        """The next frame; None if the peer closed the connection where a frame could begin."""
-        prefix = self._receive_prefix()
-        if prefix is None:
-            return None
-        body: bytes = receive_exactly(self.connection, frames.body_size(prefix)).to_pybytes()
-        return frames.decode(body)
+        """The next frame, with the texts of the arrays before it; None if the peer closed the
+        connection where a frame could begin.
+        """
+        texts: list[str] = []
+        while (prefix := self._receive_prefix()) is not None:
+            body: bytes = receive_exactly(self.connection, frames.body_size(prefix)).to_pybytes()
+            if not body.startswith(b"["):
+                frame = frames.decode(body)
+                return {**frame, frames.MESSAGES: texts} if texts else frame
+            texts += frames.decode_texts(body)
+        return None
 
     def send(self, frame: frames.Frame) -> None:
         for pieces in frames.pieces(frame):

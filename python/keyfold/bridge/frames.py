@@ -2,8 +2,9 @@
 
 An answer is {"ok": …} or {"error": {"kind", "message", "cause", "traceback"}}; our message comes
 first, the cause second, the Python traceback last. An error that says what to do has a traceback
-only if TRACEBACK is in the environment. Frames that are arrays come before their answer: their
-items are the tasks of it. Rows never travel in frames.
+only if TRACEBACK is in the environment. Frames that are arrays of texts come before an answer or a
+question, so that each stays small: these texts are the TASKS of an answer, the MESSAGES of a
+question. Rows never travel in frames.
 """
 
 import json
@@ -23,6 +24,7 @@ FRAME_LIMIT = 512 << 20
 TRACEBACK = "KEYFOLD_TRACEBACK"
 PART_BYTES = 256 << 10
 TASKS = "tasks"
+MESSAGES = "messages"
 
 Frame = Mapping[str, Any]
 
@@ -110,6 +112,19 @@ def decode(body: bytes) -> dict[str, Any]:
     if not isinstance(frame, dict):
         raise MalformedFrameError(f"expected a JSON object in a frame, found {body[:80]!r}")
     return frame
+
+
+def decode_texts(body: bytes) -> list[str]:
+    """The texts of a frame that is an array; raises MalformedFrameError if it is anything else."""
+    try:
+        texts = json.loads(body)
+    except (ValueError, RecursionError) as e:
+        raise MalformedFrameError(f"expected JSON in a frame, found {body[:80]!r}: {e}") from e
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise MalformedFrameError(
+            f"expected a JSON object or an array of texts in a frame, found {body[:80]!r}"
+        )
+    return texts
 
 
 def failure(error: BaseException, doing: str) -> dict[str, Any]:

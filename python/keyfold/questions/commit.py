@@ -1,7 +1,7 @@
 """Questions of a write job (driver side): plan it, then commit or abort it, once.
 
 The opaque `write` is the WriteSpec that the executors read, plus the handle of the table, which
-only this file reads. `messages` are one list of CommitMessages per task.
+only this file reads. `messages` are those of all tasks, as texts.
 """
 
 import json
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from keyfold.bridge.frames import Frame
+from keyfold.bridge.frames import MESSAGES, Frame
 from keyfold.errors import ConflictError, TableError
 from keyfold.lookup.of_tasks import CARRIED
 from keyfold.options.calls import TARGET_COLUMNS, TRANSACTION_APP, TRANSACTION_VERSION, WRITE
@@ -20,6 +20,7 @@ from keyfold.storage.commits.outcomes import snapshot_of
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle
 from keyfold.stores.opened import store_of
+from keyfold.wire.message_texts import messages_of
 from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import CommitMessage, Epoch, WriteSpec
 from keyfold.write import jobs
@@ -174,13 +175,13 @@ def check_kept(spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
 
 def job_of(question: Frame) -> tuple[WriteSpec, Sequence[CommitMessage]]:
     """The job of a question and the files all its tasks wrote."""
-    spec, tasks = WriteSpec.from_json(question["write"]), question["messages"]
+    spec = WriteSpec.from_json(question["write"])
     if spec.epoch is not None and "epoch" in question:  # a query's numbers are known at the end
         spec = replace(spec, epoch=replace(spec.epoch, number=question["epoch"]))
     if spec.changes is not None and "statement" in question:  # as are a statement's counts of rows
         text = json.dumps(question["statement"])
         spec = replace(spec, changes=replace(spec.changes, statement=text))
-    return spec, [CommitMessage.from_json(message) for task in tasks for message in task]
+    return spec, list(messages_of(question.get(MESSAGES, ())))
 
 
 @QUESTIONS.plain

@@ -16,6 +16,7 @@ from keyfold.questions.serve import functions_of, sending_errors
 from keyfold.resources import budget
 from keyfold.resources.metering import Meter, metering
 from keyfold.resources.threads import ahead
+from keyfold.wire.message_texts import texts_of
 from keyfold.wire.specs import CommitMessage, WriteSpec, totals
 from keyfold.write import writer
 from keyfold.write.buffer import AHEAD_FROM
@@ -90,10 +91,9 @@ def deliver(
     try:
         if not verdict(channel):
             Job(spec.layout, messages).remove()
-            channel.send({"ok": {"message": [], "metrics": metrics}})
-            return
-        message = [message.to_json() for message in messages]
-        channel.send({"ok": {"message": message, "metrics": metrics}})
+            messages = ()
+        texts = frames.TaskTexts(texts_of(messages))
+        channel.send({"ok": {frames.TASKS: texts, "metrics": metrics}})
     except BaseException:
         Job(spec.layout, messages).remove()
         raise

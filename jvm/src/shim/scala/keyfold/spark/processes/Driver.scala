@@ -47,11 +47,8 @@ object Driver {
       val answer = asked(lease.worker)
       lease.giveBack()
       answer
-    } catch {
-      case reported: KeyfoldException =>
-        lease.giveBack()
-        throw reported
-    } finally lease.drop()
+    } catch { case reported: KeyfoldException => lease.giveBack(); throw reported }
+    finally lease.drop()
   }
 
   def warm(): Unit = ask(Json.obj("question" -> "warm")): Unit

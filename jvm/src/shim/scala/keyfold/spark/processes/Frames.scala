@@ -12,7 +12,13 @@ import keyfold.spark.{Json, KeyfoldException}
 object Frames {
   private val Limit = 512 << 20
 
+  /** The messages of a question, texts of which there may be many, go before it: each in an array of its own. */
   def write(channel: WritableByteChannel, frame: JsonNode): Unit = {
+    frame.path("messages").forEach(text => one(channel, Json.node(Seq(text))))
+    one(channel, Json.obj().setAll[ObjectNode](frame.asInstanceOf[ObjectNode]).without[JsonNode]("messages"))
+  }
+
+  private def one(channel: WritableByteChannel, frame: JsonNode): Unit = {
     val json = Json.bytes(frame)
     val buffer = ByteBuffer.allocate(4 + json.length).putInt(json.length).put(json).flip()
     while (buffer.hasRemaining) channel.write(buffer): Unit

@@ -26,11 +26,8 @@ final class Talk private[processes] (lease: Lease, question: JsonNode) {
   private def hear(said: => JsonNode): JsonNode =
     try said
     catch {
-      case reported: KeyfoldException => // which ends the talk
-        lease.giveBack()
-        throw reported
-      case failure: Throwable =>
-        lease.drop()
+      case failure: Throwable => // one that Python reports ends the talk
+        if (failure.isInstanceOf[KeyfoldException]) lease.giveBack() else lease.drop()
         throw failure
     }
 }

@@ -31,7 +31,7 @@ final class KeyfoldDataWriter(
       rows.close()
       val answer = lease.worker.ask(Json.obj("commit" -> commit))
       lease.giveBack()
-      KeyfoldCommitMessage(Json.text(answer.path("message")), Json.text(answer.path("metrics")))
+      KeyfoldCommitMessage(Json.strings(answer.get("tasks")), Json.text(answer.path("metrics")))
     }
 
     def drop(): Unit = {
@@ -51,7 +51,7 @@ final class KeyfoldDataWriter(
   override def currentMetricsValues(): Array[CustomTaskMetric] = Array(Figure("recordsWritten", taken))
 
   override def commit(): WriterCommitMessage =
-    opened.fold(KeyfoldCommitMessage("[]", "{}"))(_.end(commit = true))
+    opened.fold(KeyfoldCommitMessage(Nil, "{}"))(_.end(commit = true))
 
   override def abort(): Unit = opened.foreach(_.drop())
   override def close(): Unit = opened.foreach(_.drop())

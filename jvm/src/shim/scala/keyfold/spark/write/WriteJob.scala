@@ -25,10 +25,10 @@ final class WriteJob(write: ClusteredWrite, query: Option[String]) {
     Threads.uninterrupted(finish("abort_write", messages, Nil)): Unit
 
   private def finish(question: String, messages: Array[WriterCommitMessage], more: Seq[(String, Any)]): JsonNode = {
-    val reported = messages.toSeq.collect { case KeyfoldCommitMessage(json, _) => Json.parse(json) }
-    write.table.questions.ask(question, Seq("write" -> Json.parse(planned), "messages" -> reported) ++ more: _*)
+    val texts = messages.toSeq.collect { case KeyfoldCommitMessage(texts, _) => texts }.flatten
+    write.table.questions.ask(question, Seq("write" -> Json.parse(planned), "messages" -> texts) ++ more: _*)
   }
 }
 
 /** Both sides: the files that one task wrote, and its figures, in Python's own words. */
-final case class KeyfoldCommitMessage(json: String, metrics: String) extends WriterCommitMessage
+final case class KeyfoldCommitMessage(texts: Seq[String], metrics: String) extends WriterCommitMessage
