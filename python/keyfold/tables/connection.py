@@ -50,7 +50,7 @@ def connect(
             default.
         **options: The catalog's other settings by the names that Spark's have behind
             `spark.sql.catalog.keyfold.`, such as `**{"s3.endpoint": "…"}`, or `uri` and `type` of
-            a REST or JDBC catalog.
+            a REST, JDBC or Hive catalog.
 
     Raises:
         TableError: A setting is unknown or wrong.
