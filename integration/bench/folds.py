@@ -22,6 +22,7 @@ from integration.bench.data import Shape
 from integration.bench.spark import maxima
 from integration.faults.harness import jvm_of
 from integration.faults.processes import PROC, TICKS, descendants
+from integration.keyed import create_keyed
 
 TURNS, SEED = 4, 7
 OFF = "WITH (`keyfold.aggregate-push-down` = 'false')"
@@ -32,10 +33,7 @@ def filled(spark: SparkSession, folder: Path, shape: Shape, engine: str) -> str:
     table = f"keyfold.bench.{engine.replace('-', '_')}"
     columns = ", ".join(f"{column} {kind}" for column, kind in shape.columns.items())
     options = {**ENGINES[engine], "bucket": "4", "write-only": "true"}
-    listed = ", ".join(f"'{key}' = '{text}'" for key, text in options.items())
-    spark.sql(
-        f"CREATE TABLE {table} ({columns}, PRIMARY KEY (id) NOT ENFORCED) TBLPROPERTIES ({listed})"
-    )
+    create_keyed(spark, table, columns, "id", given=options)
     for run in data.runs(folder, shape):
         spark.read.parquet(str(run)).writeTo(table).append()
     return table

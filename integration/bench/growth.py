@@ -31,6 +31,7 @@ from integration.bench.measure import MB, seconds, size
 from integration.bench.report import percentile
 from integration.faults import processes
 from integration.faults.harness import jvm_of
+from integration.keyed import create_keyed
 
 TABLE = "keyfold.bench.growth"
 SCHEMA = "id BIGINT, seq BIGINT, a BIGINT, d STRING"
@@ -142,10 +143,7 @@ def started(folder: Path, keys: int, retained: str) -> Run:
     """A session and a table that holds every key."""
     spark = sessions.start(folder, **sessions.TIMED)
     spark.sql("CREATE NAMESPACE keyfold.bench")
-    spark.sql(
-        f"CREATE TABLE {TABLE} ({SCHEMA}, PRIMARY KEY (id) NOT ENFORCED) "
-        f"TBLPROPERTIES ('bucket' = '2', 'snapshot.time-retained' = '{retained}')"
-    )
+    create_keyed(spark, TABLE, SCHEMA, key="id", bucket=2, snapshot__time_retained=retained)
     (server,) = processes.children(jvm_of(spark)) & processes.workers(jvm_of(spark))
     (driver,) = processes.children(server)
     spark.sql(f"INSERT INTO {TABLE} SELECT id, 0, id, lpad(id, 10, '0') FROM range({keys})")

@@ -25,6 +25,7 @@ from integration.bench.data import Shape
 from integration.bench.measure import Pace, Result, size, times
 from integration.bench.spark import Session, looked_up, scan
 from integration.bench.upserts import upserted
+from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours, rows_of_tasks
 
 SYSTEM = "keyfold"
@@ -56,14 +57,10 @@ def merged_table(shape: Shape, engine: str) -> str:
 def create(session: Session, name: str, shape: Shape, options: Mapping[str, str]) -> str:
     """A new, empty table."""
     columns = ", ".join(f"{column} {kind}" for column, kind in shape.columns.items())
-    properties = {"bucket": str(session.settings.buckets), **options}
-    listed = ", ".join(f"'{key}' = '{text}'" for key, text in properties.items())
+    given = {"bucket": str(session.settings.buckets), **options}
     table = f"keyfold.bench.{name}"
     session.spark.sql(f"DROP TABLE IF EXISTS {table}")
-    session.spark.sql(
-        f"CREATE TABLE {table} ({columns}, PRIMARY KEY ({', '.join(shape.keys)}) NOT ENFORCED) "
-        f"TBLPROPERTIES ({listed})"
-    )
+    create_keyed(session.spark, table, columns, ", ".join(shape.keys), given=given)
     return table
 
 

@@ -9,6 +9,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from integration.keyed import create_keyed
+
 T = "keyfold.it.changes_t"
 SNAPSHOTS, AUDIT_LOG, BINLOG = (
     f"keyfold.it.`changes_t${view}`" for view in ("snapshots", "audit_log", "binlog")
@@ -18,10 +20,7 @@ SNAPSHOTS, AUDIT_LOG, BINLOG = (
 @pytest.fixture(scope="module", autouse=True)
 def table(spark: SparkSession) -> Iterator[None]:
     """Five snapshots: rows come, change, stay as they are, are compacted, and go."""
-    spark.sql(
-        f"CREATE TABLE {T} (id INT, v STRING, n INT, PRIMARY KEY (id) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '2', 'write-only' = 'true')"
-    )
+    create_keyed(spark, T, "id INT, v STRING, n INT", key="id", bucket=2, write_only=True)
     spark.sql(f"INSERT INTO {T} VALUES (1, 'a', 1), (2, 'b', 2), (3, 'c', 3)")
     spark.sql(f"INSERT INTO {T} VALUES (1, 'a', 1), (2, 'B', 2), (4, 'd', 4)")
     spark.sql(f"CALL keyfold.sys.compact('{T}')")
@@ -186,10 +185,7 @@ def test_ranges_by_tags(spark: SparkSession, fresh_name: Callable[[], str]) -> N
     between = spark.read.option("incremental-between", "changes-2,changes-4").table(AUDIT_LOG)
     assert [tuple(row) for row in between.collect()] == [("-D", 3, "c", 3)]
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (id INT, PRIMARY KEY (id) NOT ENFORCED) "
-        "TBLPROPERTIES ('tag.automatic-creation' = 'process-time')"
-    )
+    create_keyed(spark, name, "id INT", key="id", tag__automatic_creation="process-time")
     for number in (1, 2, 3):
         spark.sql(f"INSERT INTO {name} VALUES ({number})")
         arguments = f"table => '{name}', tag => '2001-01-0{number}', snapshot => {number}"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from integration.keyed import properties
 from integration.paimon.library import Paimon
 from keyfold.kernels.ops import KIND_NAMES
 from keyfold.storage.table import Table
@@ -31,11 +32,8 @@ class Told:
         self.short = name.rpartition(".")[2]
         self.warehouse, self.folder = warehouse, warehouse / "it.db" / self.short
         given = {"bucket": "2", **option_names(options)}
-        listed = ", ".join(f"'{option}' = '{text}'" for option, text in given.items())
-        spark.sql(
-            f"CREATE TABLE {name} (k INT, v STRING, n INT, PRIMARY KEY (k)) "
-            f"TBLPROPERTIES ({listed})"
-        )
+        columns = "k INT, v STRING, n INT, PRIMARY KEY (k)"
+        spark.sql(f"CREATE TABLE {name} ({columns}){properties(given)}")
 
     def insert(self, *rows: str) -> None:
         self.spark.sql(f"INSERT INTO {self.name} VALUES {', '.join(rows)}")

@@ -18,6 +18,7 @@ from integration import sessions
 from integration.docs.scala_block import call, compile_scala
 from integration.faults.harness import jvm_of
 from integration.faults.processes import TICKS, descendants
+from integration.keyed import create_keyed
 
 ROWS, KEYS = 1_000_000, 2_000
 HEAD = """
@@ -60,10 +61,7 @@ def spent(pids: Callable[[], set[int]], work: Callable[[], object]) -> float:
 def compared(spark: SparkSession, folder: Path) -> None:
     """Print a line for each thing that is done."""
     spark.sql("CREATE NAMESPACE keyfold.s")
-    spark.sql(
-        "CREATE TABLE keyfold.s.t (k BIGINT, n BIGINT, s STRING, PRIMARY KEY (k) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '2')"
-    )
+    create_keyed(spark, "keyfold.s.t", "k BIGINT, n BIGINT, s STRING", bucket=2)
     table = keyfold.connect(folder / "warehouse", threads=2).table("s.t")
     jvm = jvm_of(spark)
     texts = pa.array([f"a text {i}" for i in range(ROWS)])

@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 import keyfold
 from integration.cluster.clusters import HOSTS, Cluster
 from integration.faults import processes
+from integration.keyed import create_keyed
 
 ROWS, KEYS = 80_000, 1000
 _CHANGES = count()
@@ -60,14 +61,17 @@ def session(cluster: Cluster, folder: Path) -> SparkSession:
         builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sql("CREATE NAMESPACE keyfold.f")
-    spark.sql(
-        "CREATE TABLE keyfold.f.sums (k BIGINT, n BIGINT, pad STRING, PRIMARY KEY (k) NOT ENFORCED)"
-        " TBLPROPERTIES ('merge-engine' = 'aggregation', 'bucket' = '2', 'write-only' = 'true', "
-        "'fields.n.aggregate-function' = 'sum')"
+    create_keyed(
+        spark,
+        "keyfold.f.sums",
+        "k BIGINT, n BIGINT, pad STRING",
+        merge_engine="aggregation",
+        bucket=2,
+        write_only=True,
+        folds={"n": "sum"},
     )
-    spark.sql(
-        "CREATE TABLE keyfold.f.rows (k BIGINT, n BIGINT, pad STRING, PRIMARY KEY (k) NOT ENFORCED)"
-        " TBLPROPERTIES ('bucket' = '2', 'write-only' = 'true')"
+    create_keyed(
+        spark, "keyfold.f.rows", "k BIGINT, n BIGINT, pad STRING", bucket=2, write_only=True
     )
     spark.sql(
         "INSERT INTO keyfold.f.rows SELECT id, 0, repeat(md5(CAST(id AS STRING)), 40) "

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 import keyfold
 from integration import sessions
+from integration.keyed import create_keyed
 from tests.stores import kinds
 
 CATALOG = "spark.sql.catalog."
@@ -45,7 +46,7 @@ def main(folder: Path) -> None:
 def show(spark: SparkSession, store: str) -> None:
     """Everything once in one store."""
     spark.sql(f"CREATE NAMESPACE {store}.shown")
-    spark.sql(f"CREATE TABLE {store}.shown.t (k BIGINT, v BIGINT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, f"{store}.shown.t", "k BIGINT, v BIGINT")
     spark.sql(f"INSERT INTO {store}.shown.t VALUES (1, 1), (2, 2)")
     for statement in (
         f"EXPLAIN EXTENDED SELECT * FROM {store}.shown.t WHERE k = 1",

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from integration.cluster import hadoop
 from integration.cluster.hadoop import Cluster
+from integration.keyed import create_keyed
 from keyfold.errors import NotSupportedError
 from keyfold.stores.hadoop import HadoopFiles
 from tests.concurrency import jobs
@@ -183,7 +184,7 @@ def test_sql(spark: SparkSession, options: Options) -> None:
     spark.conf.set("spark.sql.catalog.hadoop", "keyfold.spark.KeyfoldCatalog")
     spark.conf.set("spark.sql.catalog.hadoop.warehouse", options["warehouse"])
     spark.sql("CREATE NAMESPACE hadoop.shop")
-    spark.sql("CREATE TABLE hadoop.shop.t (k BIGINT, v BIGINT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, "hadoop.shop.t", "k BIGINT, v BIGINT")
     for value in range(2):
         spark.sql(f"INSERT INTO hadoop.shop.t SELECT id, {value} FROM RANGE({value}, 100)")
     found = spark.sql("SELECT COUNT(*), SUM(v) FROM hadoop.shop.t").collect()

@@ -19,6 +19,7 @@ from integration import TOP
 from integration.client.jvm import Program
 from integration.cluster import object_store_session
 from integration.faults.processes import DEADLINE
+from integration.keyed import create_keyed
 from tests.stores import azurite, kinds
 
 CATALOG = "spark.sql.catalog."
@@ -109,10 +110,15 @@ def rows(found: DataFrame) -> list[tuple[object, ...]]:
 
 def test_sql(spark: SparkSession, store: str, hadoop: str) -> None:
     table = f"{store}.stock"
-    spark.sql(
-        f"CREATE TABLE {table} (sku STRING, day DATE, qty BIGINT, "
-        "PRIMARY KEY (sku, day) NOT ENFORCED) PARTITIONED BY (day) TBLPROPERTIES "
-        "('merge-engine' = 'aggregation', 'fields.qty.aggregate-function' = 'sum', 'bucket' = '2')"
+    create_keyed(
+        spark,
+        table,
+        "sku STRING, day DATE, qty BIGINT",
+        key="sku, day",
+        by="day",
+        merge_engine="aggregation",
+        bucket=2,
+        folds={"qty": "sum"},
     )
     for _ in range(3):
         spark.sql(

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from integration.docs.pages import DOCS
 from integration.faults.processes import wait_until
+from integration.keyed import create_keyed
 from tests import readers
 
 PAGE = DOCS / "your-own.md"
@@ -64,10 +65,13 @@ def test_a_session_that_lacks_the_function_is_told(
                 assert words in str(error.value)
     assert {row.id for row in other.table("keyfold.own.names").select("id").collect()} == {1, 2}
     with pytest.raises(PySparkException, match="'longest'"):
-        other.sql(
-            "CREATE TABLE keyfold.own.unknown (id INT, v STRING, PRIMARY KEY (id) NOT ENFORCED) "
-            "TBLPROPERTIES ('merge-engine' = 'aggregation', "
-            "'fields.v.aggregate-function' = 'longest')"
+        create_keyed(
+            other,
+            "keyfold.own.unknown",
+            "id INT, v STRING",
+            key="id",
+            merge_engine="aggregation",
+            folds={"v": "longest"},
         )
 
 

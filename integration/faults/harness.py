@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from integration import TOP, sessions
 from integration.faults import processes
+from integration.keyed import create_keyed
 
 ANSWER = "answer: "
 WIDE = "repeat(md5(CAST(id AS STRING)), 300)"  # 9.6 KB
@@ -112,10 +113,7 @@ def children_of(spark: SparkSession) -> set[int]:
 def wide_table(spark: SparkSession, rows: int) -> str:
     """A table of rows too wide for a socket's buffer to hold many; two buckets."""
     spark.sql("CREATE NAMESPACE IF NOT EXISTS keyfold.s")
-    spark.sql(
-        "CREATE TABLE keyfold.s.wide (id BIGINT, pad STRING, PRIMARY KEY (id) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '2')"
-    )
+    create_keyed(spark, "keyfold.s.wide", "id BIGINT, pad STRING", key="id", bucket=2)
     spark.sql(f"INSERT INTO keyfold.s.wide SELECT id, {WIDE} FROM range({rows})")
     return "keyfold.s.wide"
 

@@ -36,6 +36,7 @@ from integration.faults.harness import (
     tell,
     wide_table,
 )
+from integration.keyed import create_keyed
 from integration.streams.delta_copy import copied
 from integration.streams.doomed import streaming
 
@@ -141,11 +142,12 @@ def cluster(folder: Path, master: str) -> dict[str, Any]:
 
 def ordered(spark: SparkSession) -> dict[str, Any]:
     """The order of an INSERT's rows, and how many executors there are."""
-    spark.sql(
-        "CREATE TABLE keyfold.s.o (k INT, first BIGINT, last BIGINT, n BIGINT, "
-        "PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ('merge-engine' = 'aggregation', "
-        "'fields.first.aggregate-function' = 'first_value', "
-        "'fields.last.aggregate-function' = 'last_value', 'fields.n.aggregate-function' = 'sum')"
+    create_keyed(
+        spark,
+        "keyfold.s.o",
+        "k INT, first BIGINT, last BIGINT, n BIGINT",
+        merge_engine="aggregation",
+        folds={"first": "first_value", "last": "last_value", "n": "sum"},
     )
     spark.sql(
         "INSERT INTO keyfold.s.o SELECT CAST(id % 50 AS INT), id, id, 1 FROM range(0, 20000, 1, 8)"
@@ -157,9 +159,13 @@ def ordered(spark: SparkSession) -> dict[str, Any]:
 
 def self_inserts(spark: SparkSession) -> dict[str, Any]:
     """INSERTs that read the table they write, each compacting it; then what a CALL finds to do."""
-    spark.sql(
-        "CREATE TABLE keyfold.s.t (k INT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES "
-        "('merge-engine' = 'aggregation', 'fields.n.aggregate-function' = 'sum', 'bucket' = '2')"
+    create_keyed(
+        spark,
+        "keyfold.s.t",
+        "k INT, n BIGINT",
+        merge_engine="aggregation",
+        bucket=2,
+        folds={"n": "sum"},
     )
     spark.sql("INSERT INTO keyfold.s.t SELECT CAST(id AS INT), 1 FROM range(20)")
     for _ in range(8):
@@ -206,7 +212,7 @@ def questions(folder: Path, argument: str) -> dict[str, Any]:
     os.environ |= {"PYTHONPATH": str(folder), "KEYFOLD_TEST_QUESTIONS": str(asked)}
     spark = sessions.start(folder)
     spark.sql("CREATE NAMESPACE keyfold.s")
-    spark.sql("CREATE TABLE keyfold.s.t (id BIGINT, v STRING, PRIMARY KEY (id) NOT ENFORCED)")
+    create_keyed(spark, "keyfold.s.t", "id BIGINT, v STRING", key="id")
     spark.sql("INSERT INTO keyfold.s.t SELECT id, 'x' FROM range(1000)")
 
     def during(query: str) -> tuple[list[str], int]:

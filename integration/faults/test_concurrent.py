@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pyspark.sql import SparkSession
 
+from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours
 
 WRITERS = 4
@@ -15,9 +16,8 @@ JOBS = 3
 
 def test_no_upsert_is_lost(spark: SparkSession, fresh_name: Callable[[], str]) -> None:
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (k INT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES "
-        "('merge-engine' = 'aggregation', 'fields.n.aggregate-function' = 'sum', 'bucket' = '2')"
+    create_keyed(
+        spark, name, "k INT, n BIGINT", merge_engine="aggregation", bucket=2, folds={"n": "sum"}
     )
 
     def write(writer: int) -> None:

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration.faults import harness, processes
+from integration.keyed import create_keyed
 
 WIDE_LENGTH = 32 * 300
 
@@ -100,7 +101,7 @@ def test_workers_spill_where_spark_does(spark: SparkSession, folder: Path) -> No
 
 
 def test_workers_are_reused(spark: SparkSession) -> None:
-    spark.sql("CREATE TABLE keyfold.it.reused (id INT, PRIMARY KEY (id) NOT ENFORCED)")
+    create_keyed(spark, "keyfold.it.reused", "id INT", key="id")
     spark.sql("INSERT INTO keyfold.it.reused VALUES (1)")
     seen = []
     for _ in range(5):

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 from pyspark.sql import SparkSession
 
+from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours
 
 KEYS = st.integers(-3, 12)
@@ -39,10 +40,7 @@ class TableMachine(RuleBasedStateMachine):
 
     @initialize(buckets=st.integers(1, 3))
     def create(self, buckets: int) -> None:
-        self.spark.sql(
-            f"CREATE TABLE {self.name} ({SCHEMA}, PRIMARY KEY (id) NOT ENFORCED) "
-            f"TBLPROPERTIES ('bucket' = '{buckets}', 'rowkind.field' = 'op')"
-        )
+        create_keyed(self.spark, self.name, SCHEMA, key="id", bucket=buckets, rowkind__field="op")
 
     def frame(self, rows: list[tuple[Any, ...]]) -> Any:
         return self.spark.createDataFrame(rows, SCHEMA).coalesce(1)

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration import TOP
+from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours, rows_of_tasks
 
 FreshName = Callable[[], str]
@@ -48,10 +49,7 @@ def test_rows_with_null_keys_go_to_the_task_of_their_bucket(
     spark: SparkSession, fresh_name: FreshName
 ) -> None:
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (k BIGINT, v BIGINT, PRIMARY KEY (k) NOT ENFORCED) "
-        "TBLPROPERTIES ('primary-key.nullable' = 'true', 'bucket' = '4')"
-    )
+    create_keyed(spark, name, "k BIGINT, v BIGINT", primary_key__nullable=True, bucket=4)
     spark.sparkContext.setJobGroup("nulls", "nulls")
     spark.range(0, 8000, 1, 4).selectExpr("IF(id % 2 = 0, NULL, id)", "id").toDF("k", "v").writeTo(
         name

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
 from integration.docs import functions_table
+from integration.keyed import create_keyed
 
 # Without a prefix: those that Spark has not.
 SCALARS = {
@@ -341,10 +342,13 @@ def test_generated_code(spark: SparkSession) -> None:
 
 
 def test_a_table_of_bitmaps(spark: SparkSession) -> None:
-    spark.sql(
-        "CREATE TABLE keyfold.it.visits (page STRING, users BINARY, "
-        "PRIMARY KEY (page) NOT ENFORCED) TBLPROPERTIES ('merge-engine' = 'aggregation', "
-        "'fields.users.aggregate-function' = 'rbm64')"
+    create_keyed(
+        spark,
+        "keyfold.it.visits",
+        "page STRING, users BINARY",
+        key="page",
+        merge_engine="aggregation",
+        folds={"users": "rbm64"},
     )
     spark.sql("INSERT INTO keyfold.it.visits VALUES ('a', to_bitmap(1)), ('b', to_bitmap64(1))")
     spark.sql("INSERT INTO keyfold.it.visits VALUES ('a', to_bitmap(4294967296)), ('b', NULL)")

@@ -14,6 +14,7 @@ from pyroaring import BitMap, BitMap64
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
+from integration.keyed import create_keyed
 from keyfold.aggregates import quantile_union
 from keyfold.kernels.roaring import bitmaps
 from tests.quantiles import percent
@@ -107,14 +108,8 @@ def test_java_s_t_digest_reads_ours(spark: SparkSession) -> None:
 
 def create(spark: SparkSession, name: str, columns: dict[str, str]) -> None:
     """An aggregation table of BINARY columns with these functions."""
-    options = {
-        f"fields.{column}.aggregate-function": function for column, function in columns.items()
-    }
-    written = ", ".join(f"'{key}' = '{text}'" for key, text in options.items())
-    spark.sql(
-        f"CREATE TABLE {name} (k INT, {', '.join(f'{column} BINARY' for column in columns)}, "
-        f"PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ('merge-engine' = 'aggregation', {written})"
-    )
+    stored = ", ".join(f"{column} BINARY" for column in columns)
+    create_keyed(spark, name, f"k INT, {stored}", merge_engine="aggregation", folds=columns)
 
 
 def test_spark_s_sketch_functions_fill_and_read_such_columns(

@@ -11,6 +11,8 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from integration.keyed import create_keyed
+
 TABLE = "keyfold.it.travelled"
 THEN, SINCE = [Row(id=1, v="a")], [Row(id=1, v="A", w=None), Row(id=2, v="b", w=2)]
 
@@ -20,10 +22,7 @@ def times(spark: SparkSession) -> Iterator[list[int]]:
     """Two snapshots, between which a column was added; the first one is tagged. The times of both,
     in milliseconds.
     """
-    spark.sql(
-        f"CREATE TABLE {TABLE} (id INT, v STRING, PRIMARY KEY (id) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '1', 'write-only' = 'true')"
-    )
+    create_keyed(spark, TABLE, "id INT, v STRING", key="id", bucket=1, write_only=True)
     spark.sql(f"INSERT INTO {TABLE} VALUES (1, 'a')")
     spark.sql("CALL keyfold.sys.create_tag(table => 'it.travelled', tag => 'first', snapshot => 1)")
     spark.sql(f"ALTER TABLE {TABLE} ADD COLUMN w INT")
@@ -113,7 +112,7 @@ def test_what_is_not_there(spark: SparkSession) -> None:
 
 def test_expired_snapshots_name_the_earliest(spark: SparkSession) -> None:
     name = "keyfold.it.expired_history"
-    spark.sql(f"CREATE TABLE {name} (id INT, PRIMARY KEY (id) NOT ENFORCED)")
+    create_keyed(spark, name, "id INT", key="id")
     for number in range(3):
         spark.sql(f"INSERT INTO {name} VALUES ({number})")
     spark.sql(

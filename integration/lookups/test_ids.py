@@ -9,6 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from integration.keyed import create_keyed
 from integration.streams.sinks import Source, drained
 from keyfold.tables.connection import Catalog, connect
 
@@ -16,14 +17,8 @@ NOBODY = "Explicitly specifying values for the auto increment column id is not a
 
 
 def create(spark: SparkSession, name: str, columns: str = "v INT", **options: str) -> str:
-    table = f"keyfold.it.ids_{name}"
-    given = {"auto-increment.fields": "id", "bucket": "1"} | options
-    listed = ", ".join(f"'{n.replace('_', '-')}' = '{v}'" for n, v in given.items())
-    spark.sql(
-        f"CREATE TABLE {table} (k STRING, id BIGINT, {columns}, PRIMARY KEY (k) NOT ENFORCED) "
-        f"TBLPROPERTIES ({listed})"
-    )
-    return table
+    given = {"auto_increment__fields": "id", "bucket": "1"} | options
+    return create_keyed(spark, f"keyfold.it.ids_{name}", f"k STRING, id BIGINT, {columns}", **given)
 
 
 def ids(spark: SparkSession, table: str) -> dict[str, int]:
@@ -116,14 +111,22 @@ def test_streams(spark: SparkSession, tmp_path: Path) -> None:
 def test_distinct_counts_over_ids(spark: SparkSession, tmp_path: Path) -> None:
     """Texts of a stream become ids, ids become bitmaps, and their sizes are count(DISTINCT)."""
     words, days = "keyfold.it.ids_words", "keyfold.it.ids_days"
-    spark.sql(
-        f"CREATE TABLE {words} (k STRING, id INT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES "
-        "('auto-increment.fields' = 'id', 'bucket' = '2', 'lookup.insert-if-not-exists' = 'true')"
+    create_keyed(
+        spark,
+        words,
+        "k STRING, id INT",
+        auto_increment__fields="id",
+        bucket=2,
+        lookup__insert_if_not_exists=True,
     )
-    spark.sql(
-        f"CREATE TABLE {days} (day STRING, few BINARY, users BINARY, PRIMARY KEY (day) NOT "
-        "ENFORCED) TBLPROPERTIES ('merge-engine' = 'aggregation', 'bucket' = '1', "
-        "'fields.few.aggregate-function' = 'rbm32', 'fields.users.aggregate-function' = 'rbm64')"
+    create_keyed(
+        spark,
+        days,
+        "day STRING, few BINARY, users BINARY",
+        key="day",
+        merge_engine="aggregation",
+        bucket=1,
+        folds={"few": "rbm32", "users": "rbm64"},
     )
     random, source = Random(6), Source(spark, tmp_path / "in", "day STRING, who STRING")
     events = [(f"d{random.randrange(3)}", f"user {random.randrange(150)}") for _ in range(900)]

@@ -11,6 +11,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from integration.keyed import create_keyed
 from integration.lookups.test_ids import create, door, ids
 from integration.lookups.test_merges import AQE
 from integration.planning.plans import plan_of
@@ -143,11 +144,15 @@ def test_forms(spark: SparkSession, warehouse: Path, words: str) -> None:
 def test_defaults_and_wide_keys(spark: SparkSession) -> None:
     """DEFAULTs once, also under a sum; a whole number that the key has no room for is no key."""
     name = "keyfold.it.inserted_defaults"
-    spark.sql(
-        f"CREATE TABLE {name} (p STRING, k SMALLINT, v INT DEFAULT 2 + 3, "
-        "d STRING NOT NULL DEFAULT 'x', w TIMESTAMP, PRIMARY KEY (p, k) NOT ENFORCED) "
-        "PARTITIONED BY (p) TBLPROPERTIES "
-        "('bucket' = '2', 'merge-engine' = 'aggregation', 'fields.v.aggregate-function' = 'sum')"
+    create_keyed(
+        spark,
+        name,
+        ("p STRING, k SMALLINT, v INT DEFAULT 2 + 3, d STRING NOT NULL DEFAULT 'x', w TIMESTAMP"),
+        key="p, k",
+        by="p",
+        bucket=2,
+        merge_engine="aggregation",
+        folds={"v": "sum"},
     )
     keys = (
         "(SELECT IF(id < 6, 'p', 'q') AS p, IF(id = 9, 100000, CAST(id % 3 AS INT)) AS n "
@@ -218,10 +223,7 @@ def test_streams(spark: SparkSession, words: str, tmp_path: Path) -> None:
 
 def test_what_is_refused(spark: SparkSession, words: str) -> None:
     strict = "keyfold.it.inserted_strict"
-    spark.sql(
-        f"CREATE TABLE {strict} (k STRING, j INT, v INT NOT NULL, PRIMARY KEY (k, j) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket-key' = 'k')"
-    )
+    create_keyed(spark, strict, "k STRING, j INT, v INT NOT NULL", key="k, j", bucket_key="k")
 
     def expected(key: str) -> str:
         return rf"the hint LOOKUP over it, in an inner or left outer join .*\({key}\)"

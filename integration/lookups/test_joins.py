@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from integration.bench import many_files
+from integration.keyed import create_keyed
 from integration.lookups.test_merges import AQE
 from integration.planning.plans import plan_of, scan_figures
 from integration.sessions import conf
@@ -56,11 +57,8 @@ def made(spark: SparkSession) -> Iterator[Callable[[str, int], str]]:
         if kind not in names:
             name = names[kind] = f"keyfold.it.joined_{kind}"
             columns, key, by, options, keys = TABLES[kind]
-            listed = ", ".join(f"'{n}' = '{v}'" for n, v in {"bucket": "3", **options}.items())
-            spark.sql(
-                f"CREATE TABLE {name} ({columns}, v INT, w INT, PRIMARY KEY ({key}) NOT ENFORCED) "
-                f"{f'PARTITIONED BY ({by})' if by else ''} TBLPROPERTIES ({listed})"
-            )
+            given = {"bucket": "3", **options}
+            create_keyed(spark, name, f"{columns}, v INT, w INT", key, by, given=given)
             for run in range(2):
                 spark.sql(
                     f"INSERT INTO {name} SELECT {keys}, abs(hash(id, {seed + run})) % 100 AS v, "
@@ -130,9 +128,8 @@ def test_random_joins(
 def stock(spark: SparkSession, fresh_name: Callable[[], str]) -> Iterator[str]:
     """`k BIGINT, v INT` with 200,000 rows in one bucket of small row groups, in two runs."""
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (k BIGINT, v INT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES "
-        "('bucket' = '1', 'keyfold.row-group.rows' = '1024', 'write-only' = 'true')"
+    create_keyed(
+        spark, name, "k BIGINT, v INT", bucket=1, keyfold__row_group__rows=1024, write_only=True
     )
     spark.sql(f"INSERT INTO {name} SELECT id, CAST(id % 1000 AS INT) FROM range(200000)")
     spark.sql(f"INSERT INTO {name} SELECT id, -1 FROM range(1000, 2000)")

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
+from integration.keyed import create_keyed
 from integration.sessions import conf
 
 SETTING = "spark.keyfold.merge.lookup"
@@ -54,12 +55,8 @@ MORE = ("", "", "", " AND t.v > s.w", " AND s.v % 2 = 0", " AND t.w < 70")
 def made(spark: SparkSession, table: str, kind: str, seed: int) -> None:
     """A table of a few runs."""
     columns, key, by, options = TABLES[kind]
-    listed = ", ".join(f"'{n}' = '{v}'" for n, v in {"bucket": "3", **options}.items())
-    partitioned = f"PARTITIONED BY ({by})" if by else ""
-    spark.sql(
-        f"CREATE TABLE {table} ({columns}, v INT, w INT, PRIMARY KEY ({key}) NOT ENFORCED) "
-        f"{partitioned} TBLPROPERTIES ({listed})"
-    )
+    given = {"bucket": "3", **options}
+    create_keyed(spark, table, f"{columns}, v INT, w INT", key, by, given=given)
     for run in range(2):
         spark.sql(f"INSERT INTO {table} {rows(kind, seed + run, 300, 60)}")
 
@@ -123,10 +120,7 @@ def explained(spark: SparkSession, text: str) -> str:
 def table(spark: SparkSession, fresh_name: Callable[[], str]) -> Iterator[str]:
     """`k BIGINT, v INT, w INT` with the keys 0 to 99."""
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (k BIGINT, v INT, w INT, PRIMARY KEY (k) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '2')"
-    )
+    create_keyed(spark, name, "k BIGINT, v INT, w INT", bucket=2)
     spark.sql(f"INSERT INTO {name} SELECT id, CAST(id AS INT), 0 FROM range(100)")
     yield name
     spark.sql(f"DROP TABLE {name}")

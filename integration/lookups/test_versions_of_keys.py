@@ -9,6 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from integration.keyed import create_keyed
 from integration.sessions import conf
 
 SETTING = "spark.keyfold.merge.lookup"
@@ -26,10 +27,12 @@ Change = tuple[int, int, int, bool]  # id, sequence, v, whether the version goes
 
 def made(spark: SparkSession, table: str) -> None:
     """A table with some versions of each key, in two runs."""
-    spark.sql(
-        f"CREATE TABLE {table} (id INT, __START_AT BIGINT, v INT, "
-        f"{META} STRUCT<__RECORD_START_AT: BIGINT>, PRIMARY KEY (id, __START_AT) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '2')"
+    create_keyed(
+        spark,
+        table,
+        f"id INT, __START_AT BIGINT, v INT, {META} STRUCT<__RECORD_START_AT: BIGINT>",
+        key="id, __START_AT",
+        bucket=2,
     )
     for run in range(2):
         spark.sql(

@@ -10,6 +10,7 @@ import pyarrow as pa
 from datasketches import compact_theta_sketch, hll_sketch
 from pyspark.sql import SparkSession
 
+from integration.keyed import properties
 from integration.paimon import library
 from integration.paimon.library import Paimon
 from integration.planning.plans import assert_ours
@@ -30,10 +31,8 @@ class Bench:
         return self.made(columns, stated, partitions)
 
     def made(self, columns: str, options: Mapping[str, str], partitions: str = "") -> Bench:
-        pairs = ", ".join(f"'{name}' = '{text}'" for name, text in options.items())
         by = f" PARTITIONED BY ({partitions})" if partitions else ""
-        with_options = f" TBLPROPERTIES ({pairs})" if pairs else ""
-        self.spark.sql(f"CREATE TABLE {self.name} ({columns}){by}{with_options}")
+        self.spark.sql(f"CREATE TABLE {self.name} ({columns}){by}{properties(options)}")
         return self
 
     def insert(self, *jobs: str) -> Bench:

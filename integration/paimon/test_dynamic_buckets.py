@@ -11,6 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import keyfold as keyfold_python
+from integration.keyed import create_keyed
 from integration.paimon.library import Paimon
 from integration.paimon.sides import Java, Keyfold, Shape
 from keyfold.testing.tables import Record
@@ -65,10 +66,7 @@ def test_statements(
 ) -> None:
     table = fresh_name()
     name = table.split(".")[-1]
-    spark.sql(
-        f"CREATE TABLE {table} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES "
-        "('bucket' = '-1', 'dynamic-bucket.target-row-num' = '20')"
-    )
+    create_keyed(spark, table, "k INT, v INT", bucket="-1", dynamic_bucket__target_row_num=20)
     folder = warehouse / "it.db" / name
     ours = keyfold_python.connect(warehouse).table(f"it.{name}")
     wanted: dict[int, int] = {}
@@ -115,11 +113,8 @@ def test_statements(
 
 def test_streams(spark: SparkSession, fresh_name: Callable[[], str], tmp_path: Path) -> None:
     source, table = fresh_name(), fresh_name()
-    spark.sql(f"CREATE TABLE {source} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
-    spark.sql(
-        f"CREATE TABLE {table} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES "
-        "('bucket' = '-1', 'dynamic-bucket.target-row-num' = '10')"
-    )
+    create_keyed(spark, source, "k INT, v INT")
+    create_keyed(spark, table, "k INT, v INT", bucket="-1", dynamic_bucket__target_row_num=10)
     query = (
         spark.readStream.table(source)
         .writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))

@@ -11,6 +11,7 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours
 
 FreshName = Callable[[], str]
@@ -149,7 +150,7 @@ def test_a_path_in_a_warehouse_is_the_table_of_the_catalog(
     spark: SparkSession, warehouse: Path, fresh_name: FreshName
 ) -> None:
     name = fresh_name()
-    spark.sql(f"CREATE TABLE {name} (id INT, v STRING, PRIMARY KEY (id) NOT ENFORCED)")
+    create_keyed(spark, name, "id INT, v STRING", key="id")
     path = warehouse / "it.db" / name.rpartition(".")[2]
     save(frame(spark, (1, "a")), path, "append")
     assert [tuple(row) for row in spark.table(name).collect()] == [(1, "a")]
@@ -164,7 +165,7 @@ def test_a_path_in_a_warehouse_is_the_table_of_the_catalog(
 def test_in_sql(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "made here"
     table = f"keyfold.`{path}`"
-    spark.sql(f"CREATE TABLE {table} (id INT, v STRING, PRIMARY KEY (id) NOT ENFORCED)")
+    create_keyed(spark, table, "id INT, v STRING", key="id")
     spark.sql(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b'), (3, 'c')")
     spark.sql(f"DELETE FROM {table} WHERE id = 2")
     spark.sql(f"ALTER TABLE {table} ADD COLUMN w INT")
@@ -180,7 +181,7 @@ def test_in_sql(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_char_columns(spark: SparkSession, tmp_path: Path) -> None:
     table = f"keyfold.`{tmp_path}/t`"
-    spark.sql(f"CREATE TABLE {table} (id INT, c CHAR(3), PRIMARY KEY (id) NOT ENFORCED)")
+    create_keyed(spark, table, "id INT, c CHAR(3)", key="id")
     spark.sql(f"INSERT INTO {table} VALUES (1, 'a')")
     found = spark.read.format("keyfold").load(f"{tmp_path}/t")
     assert found.where("c = 'a'").collect() == [(1, "a  ")]

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 import keyfold
 from integration.fetched import fetched
+from integration.keyed import create_keyed
 from integration.paimon import gateway, postgresql
 from integration.paimon.java_catalog import SHOP, Java, Options
 from keyfold.errors import NamespaceExistsError, StoreError, TableExistsError
@@ -193,7 +194,7 @@ def test_sql(spark: SparkSession, options: Options) -> None:
         spark.conf.set(f"spark.sql.catalog.{catalog}.{name}", value)
     t = f"{catalog}.sql.t"
     spark.sql(f"CREATE NAMESPACE {catalog}.sql WITH DBPROPERTIES ('team' = 'blue')")
-    spark.sql(f"CREATE TABLE {t} (k BIGINT, v STRING, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, t, "k BIGINT, v STRING")
     spark.sql(f"INSERT INTO {t} VALUES (1, 'a'), (2, 'b')")
     spark.sql(
         f"MERGE INTO {t} USING (SELECT 2 AS k, 'c' AS v) s ON {t}.k = s.k "

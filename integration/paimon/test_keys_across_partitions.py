@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import keyfold as keyfold_python
+from integration.keyed import create_keyed
 from integration.paimon.library import Paimon
 from integration.paimon.sides import NAMESPACE, Java, Keyfold, Shape
 
@@ -76,10 +77,7 @@ def test_statements(
     tmp_path: Path,
 ) -> None:
     table, source = fresh_name(), fresh_name()
-    spark.sql(
-        f"CREATE TABLE {table} (k INT, v INT, p STRING, PRIMARY KEY (k) NOT ENFORCED) "
-        "PARTITIONED BY (p) TBLPROPERTIES ('dynamic-bucket.target-row-num' = '20')"
-    )
+    create_keyed(spark, table, "k INT, v INT, p STRING", by="p", dynamic_bucket__target_row_num=20)
     folder = warehouse / "it.db" / table.split(".")[-1]
     wanted: Rows = {}
 
@@ -110,7 +108,7 @@ def test_statements(
     paimon.write(folder, [["+I", k, 11, "a"] for k in range(80, 100)])
     wanted |= dict.fromkeys(range(80, 100), ("a", 11))
     check()
-    spark.sql(f"CREATE TABLE {source} (k INT, v INT, p STRING, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, source, "k INT, v INT, p STRING")
     spark.sql(f"INSERT INTO {source} SELECT id, 5, 'f' FROM range(5, 25)")
     query = (
         spark.readStream.table(source)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours
 from tests import readers
 
@@ -89,7 +90,7 @@ def test_values_of_each_type(
 ) -> None:
     table = fresh_name()
     sql_type, one, other = TYPES[name]
-    spark.sql(f"CREATE TABLE {table} (id INT, v {sql_type}, PRIMARY KEY (id) NOT ENFORCED)")
+    create_keyed(spark, table, f"id INT, v {sql_type}", key="id")
     spark.sql(f"INSERT INTO {table} VALUES (1, {one}), (2, {one}), (3, NULL)")
     spark.sql(f"INSERT INTO {table} VALUES (2, {other}), (4, {other})")
     found = theirs(warehouse, table)
@@ -104,7 +105,7 @@ def test_keys_of_each_type(
 ) -> None:
     table = fresh_name()
     sql_type, one, other = TYPES[name]
-    spark.sql(f"CREATE TABLE {table} (v INT, k {sql_type}, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, table, f"v INT, k {sql_type}")
     spark.sql(f"INSERT INTO {table} VALUES (1, {one}), (2, {other})")
     spark.sql(f"INSERT INTO {table} VALUES (3, {other})")
     found = theirs(warehouse, table)
@@ -116,10 +117,14 @@ def test_partitions_deletes_and_several_keys(
     spark: SparkSession, fresh_name: FreshName, warehouse: Path
 ) -> None:
     table = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {table} (v STRING, b STRING, day DATE, a INT, op STRING, "
-        "PRIMARY KEY (a, day, b) NOT ENFORCED) PARTITIONED BY (day) "
-        "TBLPROPERTIES ('rowkind.field' = 'op', 'bucket' = '3')"
+    create_keyed(
+        spark,
+        table,
+        "v STRING, b STRING, day DATE, a INT, op STRING",
+        key="a, day, b",
+        by="day",
+        rowkind__field="op",
+        bucket=3,
     )
     for job in range(3):
         spark.sql(
@@ -134,13 +139,18 @@ def test_partitions_deletes_and_several_keys(
 
 def test_aggregates(spark: SparkSession, fresh_name: FreshName, warehouse: Path) -> None:
     table = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {table} (k INT, n BIGINT, top INT, last STRING, first STRING, yes BOOLEAN, "
-        "PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ('merge-engine' = 'aggregation', "
-        "'fields.n.aggregate-function' = 'sum', 'fields.top.aggregate-function' = 'max', "
-        "'fields.last.aggregate-function' = 'last_non_null_value', "
-        "'fields.first.aggregate-function' = 'first_value', "
-        "'fields.yes.aggregate-function' = 'bool_or')"
+    create_keyed(
+        spark,
+        table,
+        "k INT, n BIGINT, top INT, last STRING, first STRING, yes BOOLEAN",
+        merge_engine="aggregation",
+        folds={
+            "n": "sum",
+            "top": "max",
+            "last": "last_non_null_value",
+            "first": "first_value",
+            "yes": "bool_or",
+        },
     )
     for job in range(3):
         spark.sql(

@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration.faults.processes import DEADLINE
+from integration.keyed import create_keyed
 from integration.paimon import rest_server
 from keyfold import connect
 from keyfold.errors import (
@@ -345,10 +346,7 @@ def test_sql(spark: SparkSession, options: Options, tmp_path: Path) -> None:
     for name, value in options.items():
         spark.conf.set(f"{CATALOG}.{name}", value)
     spark.sql("CREATE NAMESPACE server.sql")
-    spark.sql(
-        "CREATE TABLE server.sql.t (k BIGINT, v STRING, PRIMARY KEY (k) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '2')"
-    )
+    create_keyed(spark, "server.sql.t", "k BIGINT, v STRING", bucket=2)
     spark.sql("INSERT INTO server.sql.t VALUES (1, 'a'), (2, 'b')")
     spark.sql("INSERT INTO server.sql.t VALUES (2, 'c')")
     spark.sql("DELETE FROM server.sql.t WHERE k = 1")

@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import keyfold
+from integration.keyed import create_keyed
 from integration.paimon.bench import in_order
 from integration.paimon.library import Paimon
 from integration.paimon.sides import NAMESPACE, Change, Java, Keyfold, Shape, Side
@@ -263,10 +264,7 @@ def test_statements_in_sql(
     table = fresh_name()
     name = table.removeprefix("keyfold.")
     folder = warehouse / "it.db" / table.rpartition(".")[2]
-    spark.sql(
-        f"CREATE TABLE {table} (k INT, v BIGINT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES "
-        "('bucket' = '1', 'deletion-vectors.enabled' = 'true')"
-    )
+    create_keyed(spark, table, "k INT, v BIGINT", bucket=1, deletion_vectors__enabled=True)
     spark.sql(f"INSERT INTO {table} SELECT id, id * id * 7919 % 99991 FROM range(3000)")
     wanted = {k: k * k * 7919 % 99991 for k in range(3000)}
 

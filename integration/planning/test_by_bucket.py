@@ -8,6 +8,7 @@ import pyspark
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from integration.keyed import create_keyed
 from integration.planning.plans import plan_of
 from integration.planning.test_pushdown import rows_of
 from integration.sessions import conf
@@ -29,32 +30,29 @@ def tables(spark: SparkSession) -> None:
     share some partitions; one whose partitions are in one folder; and one whose buckets go by two
     columns.
     """
-    spark.sql(
-        f"CREATE TABLE {ORDERS} (id STRING, day INT, PRIMARY KEY (id) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '4', 'write-only' = 'true')"
+    create_keyed(spark, ORDERS, "id STRING, day INT", key="id", bucket=4, write_only=True)
+    create_keyed(
+        spark,
+        LINES,
+        "id STRING, line INT, n INT",
+        key="id, line",
+        bucket=4,
+        bucket_key="id",
+        write_only=True,
     )
-    spark.sql(
-        f"CREATE TABLE {LINES} (id STRING, line INT, n INT, PRIMARY KEY (id, line) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '4', 'bucket-key' = 'id', 'write-only' = 'true')"
+    create_keyed(spark, OTHER, "id STRING, v INT", key="id", bucket=3)
+    create_keyed(spark, DAYS, "day INT, v INT", key="day, v", by="day", bucket=2)
+    create_keyed(
+        spark,
+        HOURS,
+        "day INT, hour STRING, v INT, w INT",
+        key="day, hour, v",
+        by="day, hour",
+        bucket=2,
+        write_only=True,
     )
-    spark.sql(
-        f"CREATE TABLE {OTHER} (id STRING, v INT, PRIMARY KEY (id) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '3')"
-    )
-    spark.sql(
-        f"CREATE TABLE {DAYS} (day INT, v INT, PRIMARY KEY (day, v) NOT ENFORCED) "
-        "PARTITIONED BY (day) TBLPROPERTIES ('bucket' = '2')"
-    )
-    spark.sql(
-        f"CREATE TABLE {HOURS} (day INT, hour STRING, v INT, w INT, "
-        "PRIMARY KEY (day, hour, v) NOT ENFORCED) PARTITIONED BY (day, hour) "
-        "TBLPROPERTIES ('bucket' = '2', 'write-only' = 'true')"
-    )
-    spark.sql(
-        f"CREATE TABLE {BLANKS} (p STRING, k INT, PRIMARY KEY (p, k) NOT ENFORCED) "
-        "PARTITIONED BY (p) TBLPROPERTIES ('bucket' = '1')"
-    )
-    spark.sql(f"CREATE TABLE {MANY} (a INT, b INT, PRIMARY KEY (a, b) NOT ENFORCED)")
+    create_keyed(spark, BLANKS, "p STRING, k INT", key="p, k", by="p", bucket=1)
+    create_keyed(spark, MANY, "a INT, b INT", key="a, b")
     key = "concat('order number ', id % 300)"
     spark.sql(f"INSERT INTO {ORDERS} SELECT {key}, id % 7 FROM range(300)")
     spark.sql(f"INSERT INTO {ORDERS} SELECT {key}, 8 FROM range(20)")

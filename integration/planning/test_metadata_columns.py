@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import SparkSession
 
+from integration.keyed import create_keyed
 from integration.planning.plans import scans
 
 ALL = "_file, _bucket, _sequence_number, _level"
@@ -16,10 +17,7 @@ ALL = "_file, _bucket, _sequence_number, _level"
 def table(spark: SparkSession) -> str:
     """Twenty rows in two buckets, ten of them written twice."""
     name = "keyfold.it.hidden"
-    spark.sql(
-        f"CREATE TABLE {name} (k INT, v STRING, PRIMARY KEY (k) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '2', 'write-only' = 'true')"
-    )
+    create_keyed(spark, name, "k INT, v STRING", bucket=2, write_only=True)
     spark.sql(f"INSERT INTO {name} SELECT id, 'old' FROM range(20)")
     spark.sql(f"INSERT INTO {name} SELECT id, 'new' FROM range(10)")
     return name
@@ -63,17 +61,21 @@ def test_a_column_of_the_table_hides_one(
     spark: SparkSession, fresh_name: Callable[[], str]
 ) -> None:
     name = fresh_name()
-    spark.sql(f"CREATE TABLE {name} (k INT, _file STRING, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, name, "k INT, _file STRING")
     spark.sql(f"INSERT INTO {name} VALUES (1, 'mine')")
     assert spark.sql(f"SELECT _file, _level FROM {name}").first() == ("mine", 0)
 
 
 def test_a_folded_row_has_no_file(spark: SparkSession, fresh_name: Callable[[], str]) -> None:
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (k INT, n INT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ("
-        "'merge-engine' = 'aggregation', 'fields.n.aggregate-function' = 'sum', 'bucket' = '1', "
-        "'write-only' = 'true')"
+    create_keyed(
+        spark,
+        name,
+        "k INT, n INT",
+        merge_engine="aggregation",
+        bucket=1,
+        write_only=True,
+        folds={"n": "sum"},
     )
     spark.sql(f"INSERT INTO {name} VALUES (1, 1), (2, 1)")
     spark.sql(f"INSERT INTO {name} VALUES (1, 1)")

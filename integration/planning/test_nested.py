@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from integration.keyed import create_keyed
 from integration.planning.plans import plan_of
 from integration.planning.test_pushdown import rows_of
 from integration.sessions import conf
@@ -117,10 +118,14 @@ def test_changes_of_rows(spark: SparkSession, table: str) -> None:
 
 def test_a_function_of_values_has_whole_columns(spark: SparkSession) -> None:
     name = "keyfold.it.nested_collected"
-    spark.sql(
-        f"CREATE TABLE {name} (id INT, l ARRAY<STRUCT<x: INT, y: INT>>, PRIMARY KEY (id) NOT "
-        "ENFORCED) TBLPROPERTIES ('merge-engine' = 'aggregation', "
-        "'fields.l.aggregate-function' = 'collect', 'fields.l.distinct' = 'true')"
+    create_keyed(
+        spark,
+        name,
+        "id INT, l ARRAY<STRUCT<x: INT, y: INT>>",
+        key="id",
+        merge_engine="aggregation",
+        fields__l__distinct=True,
+        folds={"l": "collect"},
     )
     for y in (1, 2, 1):
         spark.sql(f"INSERT INTO {name} VALUES (1, array(named_struct('x', 1, 'y', {y})))")

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration.faults import harness
+from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours, plan_of, scans
 from keyfold.bridge.frames import PART_BYTES
 
@@ -17,9 +18,8 @@ TABLE = "keyfold.it.planned"
 
 @pytest.fixture(scope="module", autouse=True)
 def table(spark: SparkSession) -> str:
-    spark.sql(
-        f"CREATE TABLE {TABLE} (id BIGINT, p INT, v STRING, w DOUBLE, "
-        "PRIMARY KEY (p, id) NOT ENFORCED) PARTITIONED BY (p) TBLPROPERTIES ('bucket' = '4')"
+    create_keyed(
+        spark, TABLE, "id BIGINT, p INT, v STRING, w DOUBLE", key="p, id", by="p", bucket=4
     )
     for offset in (0, 1000):
         spark.sql(
@@ -85,7 +85,7 @@ def test_a_self_join_reads_one_snapshot(spark: SparkSession) -> None:
 
 
 def test_a_frame_sees_the_snapshot_of_each_run(spark: SparkSession) -> None:
-    spark.sql("CREATE TABLE keyfold.it.moving (id INT, PRIMARY KEY (id) NOT ENFORCED)")
+    create_keyed(spark, "keyfold.it.moving", "id INT", key="id")
     spark.sql("INSERT INTO keyfold.it.moving VALUES (1)")
     assert spark.table("keyfold.it.moving").count() == 1
     spark.sql("INSERT INTO keyfold.it.moving VALUES (2)")
@@ -105,10 +105,7 @@ def test_a_plan_of_several_frames(spark: SparkSession) -> None:
     """A split names its partition four times, so that these are longer than a frame."""
     name, letters = "keyfold.it.several_frames", 230
     files = PART_BYTES // (4 * letters) + 20
-    spark.sql(
-        f"CREATE TABLE {name} (p STRING, id BIGINT, PRIMARY KEY (p, id) NOT ENFORCED) "
-        "PARTITIONED BY (p)"
-    )
+    create_keyed(spark, name, "p STRING, id BIGINT", key="p, id", by="p")
     long = f"rpad(CAST(id AS STRING), {letters}, '_')"
     spark.sql(f"INSERT INTO {name} SELECT {long}, id FROM range(0, {files}, 1, 1)")
     frame = assert_ours(spark.table(name))

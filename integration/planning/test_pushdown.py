@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours, plan_of, scans
 
 COLUMNS = "p INT, id BIGINT, s STRING, f DOUBLE, n DECIMAL(12, 2), t TIMESTAMP, kind STRING"
@@ -48,10 +49,15 @@ def tables(spark: SparkSession, request: pytest.FixtureRequest, seed: int) -> st
     """A table of ours after random upserts and deletes; `plain` is the same in Spark's own."""
     draw = random.Random(f"{seed} {request.param}")
     name = f"keyfold.it.pushed{request.param}"
-    spark.sql(
-        f"CREATE TABLE {name} ({COLUMNS}, PRIMARY KEY (p, id) NOT ENFORCED) PARTITIONED BY (p) "
-        f"TBLPROPERTIES ('bucket' = '{draw.choice([1, 3])}', 'rowkind.field' = 'kind', "
-        f"'write-only' = '{draw.choice(['true', 'false'])}')"
+    create_keyed(
+        spark,
+        name,
+        COLUMNS,
+        key="p, id",
+        by="p",
+        bucket=draw.choice([1, 3]),
+        rowkind__field="kind",
+        write_only=draw.choice(["true", "false"]),
     )
     model: dict[tuple[int, int], tuple[Any, ...]] = {}
     for job in range(5):
@@ -116,10 +122,7 @@ def test_answers_are_plain_sparks(spark: SparkSession, tables: str, condition: s
 def plain(spark: SparkSession) -> str:
     """Four files that don't overlap, a bucket each partition; no deletes."""
     name = "keyfold.it.summed"
-    spark.sql(
-        f"CREATE TABLE {name} (p INT, id BIGINT, v DOUBLE, s STRING, "
-        "PRIMARY KEY (p, id) NOT ENFORCED) PARTITIONED BY (p) TBLPROPERTIES ('bucket' = '1')"
-    )
+    create_keyed(spark, name, "p INT, id BIGINT, v DOUBLE, s STRING", key="p, id", by="p", bucket=1)
     spark.sql(f"INSERT INTO {name} SELECT id % 4, id, id / 2, 'x' FROM range(4000)")
     return name
 
@@ -158,10 +161,7 @@ def test_offsets_and_samples_are_of_merged_rows(
 ) -> None:
     """Both are Spark's own; for LIMIT with OFFSET as many rows are read as both say."""
     name, total = fresh_name(), 400
-    spark.sql(
-        f"CREATE TABLE {name} (id BIGINT, v BIGINT, PRIMARY KEY (id) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '2', 'write-only' = 'true')"
-    )
+    create_keyed(spark, name, "id BIGINT, v BIGINT", key="id", bucket=2, write_only=True)
     for start in (0, 100):
         spark.sql(f"INSERT INTO {name} SELECT id, id + {start} FROM range({start}, {total})")
     every = {(row.id, row.v) for row in spark.table(name).collect()}
@@ -189,9 +189,13 @@ def test_one_bucket_is_read_by_all_cores(
     spark: SparkSession, fresh_name: Callable[[], str]
 ) -> None:
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (id BIGINT, v DOUBLE, PRIMARY KEY (id) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '1', 'source.split.open-file-cost' = '100 kb')"
+    create_keyed(
+        spark,
+        name,
+        "id BIGINT, v DOUBLE",
+        key="id",
+        bucket=1,
+        source__split__open_file_cost="100 kb",
     )
     for seed in (1, 2):
         spark.sql(f"INSERT INTO {name} SELECT id, rand({seed}) FROM range(200000)")
@@ -206,7 +210,7 @@ def test_text_of_no_characters_is_not_taken_for_another(
 ) -> None:
     """Bytes that are no UTF-8 would become U+FFFD on their way, which is a key of this table."""
     name, condition = fresh_name(), "k = CAST(X'FF' AS STRING)"
-    spark.sql(f"CREATE TABLE {name} (k STRING, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, name, "k STRING")
     spark.sql(f"INSERT INTO {name} VALUES ('\ufffd')")
     assert spark.sql(f"SELECT * FROM {name} WHERE {condition}").collect() == []
     spark.sql(f"DELETE FROM {name} WHERE {condition}")

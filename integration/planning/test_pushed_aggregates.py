@@ -13,6 +13,7 @@ from pyspark.errors import ArithmeticException
 from pyspark.sql import DataFrame, SparkSession
 
 import keyfold
+from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours, plan_of, scan_figures, scans
 from integration.sessions import conf
 
@@ -59,14 +60,10 @@ def table(spark: SparkSession, request: pytest.FixtureRequest, seed: int) -> str
     """A table after random upserts; the view `plain` has its rows in Spark's own."""
     draw, engine = random.Random(f"{seed} {request.param}"), request.param
     name = f"keyfold.it.grouped_{engine.replace('-', '_')}"
-    functions = {f"fields.{k}.aggregate-function": v for k, v in ENGINES[engine].items()}
-    options = {"bucket": "2", "merge-engine": engine, "write-only": "true"} | functions
-    listed = ", ".join(f"'{key}' = '{text}'" for key, text in options.items())
+    options = {"bucket": 2, "merge_engine": engine, "write_only": True}
     columns = ", ".join(f"{column} {kind}" for column, kind in VALUES.items())
-    spark.sql(
-        f"CREATE TABLE {name} (p INT, k INT, {columns}, PRIMARY KEY (p, k) NOT ENFORCED) "
-        f"PARTITIONED BY (p) TBLPROPERTIES ({listed})"
-    )
+    folds = ENGINES[engine]
+    create_keyed(spark, name, f"p INT, k INT, {columns}", "p, k", "p", folds=folds, **options)
     for _ in range(3):
         keys = {(draw.randrange(2), draw.randrange(40)) for _ in range(50)}
         rows = ", ".join(
@@ -152,14 +149,10 @@ def test_altered_tables_and_older_ones(
 ) -> None:
     """Files of several schemas, with deletes, and the table as a tag has it."""
     draw, name = random.Random(f"{seed} altered {engine}"), fresh_name()
-    functions = {f"fields.{c}.aggregate-function": f for c, f in (("i", "sum"), ("l", "max"))}
-    options = {"bucket": "2", "merge-engine": engine, "write-only": "true"}
-    options |= functions if engine == "aggregation" else {}
-    listed = ", ".join(f"'{key}' = '{text}'" for key, text in options.items())
-    spark.sql(
-        f"CREATE TABLE {name} (p INT, k INT, i INT, l BIGINT, n DECIMAL(6, 2), "
-        f"PRIMARY KEY (p, k) NOT ENFORCED) PARTITIONED BY (p) TBLPROPERTIES ({listed})"
-    )
+    folds = {"i": "sum", "l": "max"} if engine == "aggregation" else {}
+    options = {"bucket": 2, "merge_engine": engine, "write_only": True}
+    columns = "p INT, k INT, i INT, l BIGINT, n DECIMAL(6, 2)"
+    create_keyed(spark, name, columns, "p, k", "p", folds=folds, **options)
 
     def write(kinds: list[str]) -> None:
         keys = sorted({(draw.randrange(2), draw.randrange(40)) for _ in range(40)})
@@ -208,7 +201,7 @@ def test_a_sum_of_ours_that_does_not_fit_names_the_group(
     spark: SparkSession, fresh_name: Callable[[], str]
 ) -> None:
     name, most = fresh_name(), 2**63 - 1
-    spark.sql(f"CREATE TABLE {name} (k INT, g INT, l BIGINT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, name, "k INT, g INT, l BIGINT")
     spark.sql(f"INSERT INTO {name} VALUES (1, 7, {most}), (2, 7, {most}), (3, 8, 1)")
     frame = spark.sql(f"SELECT g, keyfold.sum(l) FROM {name} GROUP BY g")
     assert "PushedAggregation: [keyfold.sum(l)], PushedGroupBy: [g]" in plan_of(frame)
@@ -261,10 +254,7 @@ def test_plans_say_what_scans_fold(
 def test_sums_overflow_as_sparks(spark: SparkSession, fresh_name: Callable[[], str]) -> None:
     """An overflow of integers is an error, or wraps around; that of decimals an error, or NULL."""
     name, most = fresh_name(), 2**63 - 1
-    spark.sql(
-        f"CREATE TABLE {name} (k INT, l BIGINT, n DECIMAL(38, 0), m DECIMAL(4, 2), "
-        "PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ('bucket' = '1')"
-    )
+    create_keyed(spark, name, "k INT, l BIGINT, n DECIMAL(38, 0), m DECIMAL(4, 2)", bucket=1)
     nines = "9" * 38
     rows = ", ".join(f"({k}, {most}, {nines}BD, 99.99BD)" for k in range(20))
     spark.sql(f"INSERT INTO {name} VALUES {rows}")

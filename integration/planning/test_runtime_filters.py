@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from integration.keyed import create_keyed
 from integration.planning.plans import plan_of, scan_figures
 from integration.planning.test_pushdown import rows_of
 from integration.sessions import conf
@@ -21,23 +22,24 @@ DIM = "keyfold.it.dim"
 @pytest.fixture(scope="module", autouse=True)
 def tables(spark: SparkSession) -> None:
     """Facts in 4 partitions of 4 buckets, two files each; facts in 4 buckets; a small table."""
-    spark.sql(
-        f"CREATE TABLE {FACTS} (p INT, id BIGINT, v DOUBLE, PRIMARY KEY (p, id) NOT ENFORCED) "
-        "PARTITIONED BY (p) TBLPROPERTIES ('bucket' = '4', 'write-only' = 'true')"
+    create_keyed(
+        spark, FACTS, "p INT, id BIGINT, v DOUBLE", key="p, id", by="p", bucket=4, write_only=True
     )
-    spark.sql(
-        f"CREATE TABLE {BY_ID} (id BIGINT, t STRING, v BIGINT, PRIMARY KEY (id, t) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '4', 'bucket-key' = 'id', 'write-only' = 'true')"
+    create_keyed(
+        spark,
+        BY_ID,
+        "id BIGINT, t STRING, v BIGINT",
+        key="id, t",
+        bucket=4,
+        bucket_key="id",
+        write_only=True,
     )
     for low in (0, 4000):
         rows = f"FROM range({low}, {low + 4000})"
         spark.sql(f"INSERT INTO {FACTS} SELECT id % 4, id, id / 2 {rows}")
         spark.sql(f"INSERT INTO {BY_ID} SELECT id, concat('t', id % 2), id {rows}")
     spark.sql(f"INSERT INTO {FACTS} SELECT id % 4, id, -1 FROM range(100)")  # updates
-    spark.sql(
-        f"CREATE TABLE {DIM} (k BIGINT, p INT, name STRING, PRIMARY KEY (k) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '1')"
-    )
+    create_keyed(spark, DIM, "k BIGINT, p INT, name STRING", bucket=1)
     spark.sql(
         f"INSERT INTO {DIM} SELECT id, id % 4, concat('n', id) FROM range(3000) "
         "UNION ALL SELECT -1, NULL, 'null'"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from integration.keyed import create_keyed
 from integration.paimon.bench import Bench
 from integration.sessions import conf
 
@@ -20,10 +21,15 @@ STORED = "`analyzed$statistics`"
 @pytest.fixture(scope="module")
 def table(spark: SparkSession) -> str:
     """A thousand rows, 200 of them written twice; a column of each kind of type."""
-    spark.sql(
-        f"CREATE TABLE {NAME} (k BIGINT, n INT, f DOUBLE, d DECIMAL(12, 2), day DATE, "
-        "t TIMESTAMP, text STRING, flag BOOLEAN, data BINARY, list ARRAY<INT>, "
-        "PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ('bucket' = '2', 'write-only' = 'true')"
+    create_keyed(
+        spark,
+        NAME,
+        (
+            "k BIGINT, n INT, f DOUBLE, d DECIMAL(12, 2), day DATE, t TIMESTAMP, "
+            "text STRING, flag BOOLEAN, data BINARY, list ARRAY<INT>"
+        ),
+        bucket=2,
+        write_only=True,
     )
     rows = (
         "SELECT id, if(id % 10 = 0, NULL, id % 10) AS n, id / 2, id / 4, "
@@ -121,7 +127,7 @@ def test_later_rows_scale_it_and_columns_are_added(spark: SparkSession, table: s
 
 def test_an_empty_table_has_nothing_to_store(spark: SparkSession, fresh_name: Any) -> None:
     name = fresh_name()
-    spark.sql(f"CREATE TABLE {name} (k INT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, name, "k INT")
     row = spark.sql(f"CALL keyfold.sys.analyze(table => '{name.partition('.')[2]}')").first()
     assert (row.snapshot_id, row.row_count) == (None, 0)
 

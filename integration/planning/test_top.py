@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
+from integration.keyed import create_keyed
 from integration.planning.plans import scan_figures, scans
 from integration.planning.test_pushdown import rows_of
 
@@ -14,11 +15,16 @@ NAME, PLAIN = "keyfold.it.top", "plain_top"
 @pytest.fixture(scope="module", autouse=True)
 def table(spark: SparkSession) -> None:
     """Overlapping runs in 2 partitions of 2 buckets; a key of a nullable and another column."""
-    spark.sql(
-        f"CREATE TABLE {NAME} (p INT, a INT, b STRING, v INT, "
-        "PRIMARY KEY (p, a, b) NOT ENFORCED) PARTITIONED BY (p) "
-        "TBLPROPERTIES ('bucket' = '2', 'write-only' = 'true', 'primary-key.nullable' = 'true', "
-        "'keyfold.row-group.rows' = '1024')"
+    create_keyed(
+        spark,
+        NAME,
+        "p INT, a INT, b STRING, v INT",
+        key="p, a, b",
+        by="p",
+        bucket=2,
+        write_only=True,
+        primary_key__nullable=True,
+        keyfold__row_group__rows=1024,
     )
     rows = "SELECT id % 2 AS p, if(id % 50 = 0, NULL, id % 997) AS a, concat('b', id) AS b, "
     spark.sql(f"INSERT INTO {NAME} {rows} 0 FROM range(40000)")

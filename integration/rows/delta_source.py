@@ -14,6 +14,7 @@ from pathlib import Path
 
 from integration import sessions
 from integration.fetched import fetched
+from integration.keyed import create_keyed
 
 MERGE = """
 MERGE INTO keyfold.it.t AS t USING {source} AS s ON t.k = s.k
@@ -32,7 +33,7 @@ def main(folder: Path) -> None:
     source = f"delta.`{folder / 'source'}`"
     spark.sql(f"CREATE TABLE {source} USING delta AS SELECT * FROM VALUES (2, 20), (3, 30) s(k, v)")
     spark.sql("CREATE NAMESPACE keyfold.it")
-    spark.sql("CREATE TABLE keyfold.it.t (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, "keyfold.it.t", "k INT, v INT")
     spark.sql("INSERT INTO keyfold.it.t VALUES (1, 1), (2, 2)")
     plan = str(spark.sql(f"EXPLAIN {MERGE.format(source=source)}").collect()[0][0])
     spark.sql(MERGE.format(source=source))

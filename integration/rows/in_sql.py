@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours
 from tests.machine.model import Column, Row, State
 from tests.machine.steps import Statement, values_of
@@ -17,11 +18,7 @@ class InSql:
 
     def __init__(self, spark: SparkSession, name: str, options: Mapping[str, str]) -> None:
         self.spark, self.name = spark, name
-        told = ", ".join(f"'{key}' = '{value}'" for key, value in options.items())
-        spark.sql(
-            f"CREATE TABLE {name} (k INT, a INT, b INT, s INT, PRIMARY KEY (k) NOT ENFORCED) "
-            f"TBLPROPERTIES ({told})"
-        )
+        create_keyed(spark, name, "k INT, a INT, b INT, s INT", given=options)
 
     def of(self, line: str, suffix: str = "") -> str:
         """The table or a branch, or a metadata table of it, in SQL."""

@@ -6,6 +6,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from integration.keyed import create_keyed
+
 COLUMNS = ("_bucket", "_file", "_level", "_sequence_number")
 MERGE = "MERGE INTO {t} t USING (SELECT 1 AS k) s ON t.k = s.k"
 STATEMENTS = (
@@ -22,7 +24,7 @@ STATEMENTS = (
 @pytest.fixture
 def table(spark: SparkSession, fresh_name: Callable[[], str]) -> str:
     name = fresh_name()
-    spark.sql(f"CREATE TABLE {name} (k INT, a INT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, name, "k INT, a INT")
     spark.sql(f"INSERT INTO {name} VALUES (1, 1), (2, 2)")
     spark.sql(f"INSERT INTO {name} VALUES (3, 3)")
     return name

@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import expr
 
+from integration.keyed import create_keyed
 from integration.rows.in_sql import InSql
 from tests.machine.model import ENGINES
 from tests.machine.steps import Machine
@@ -42,7 +43,7 @@ def test_random_statements(
 def test_statements_at_once_count_once(spark: SparkSession, fresh_name: Callable[[], str]) -> None:
     """Each that conflicts has done nothing, and is run again."""
     name = fresh_name()
-    spark.sql(f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, name, "k INT, v INT")
     spark.sql(f"INSERT INTO {name} VALUES (1, 0)")
 
     def add(_: int) -> int:
@@ -66,9 +67,13 @@ def test_columns_that_are_not_set_keep_what_others_write(
 ) -> None:
     """The UPDATE names one column: the plan says so, and the file has no value of the others."""
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (k INT, a INT, b STRING, PRIMARY KEY (k) NOT ENFORCED) "
-        "TBLPROPERTIES ('merge-engine' = 'partial-update', 'bucket' = '1', 'write-only' = 'true')"
+    create_keyed(
+        spark,
+        name,
+        "k INT, a INT, b STRING",
+        merge_engine="partial-update",
+        bucket=1,
+        write_only=True,
     )
     spark.sql(f"INSERT INTO {name} VALUES (1, 1, 'x')")
     spark.sql(f"UPDATE {name} SET a = 2 WHERE k = 1")
@@ -85,7 +90,7 @@ def test_columns_that_are_not_set_keep_what_others_write(
 
 def test_merge_into_of_frames(spark: SparkSession, fresh_name: Callable[[], str]) -> None:
     name = fresh_name()
-    spark.sql(f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, name, "k INT, v INT")
     spark.sql(f"INSERT INTO {name} VALUES (1, 1), (2, 2)")
     source = spark.createDataFrame([(2, 20), (3, 30)], "k INT, v INT").alias("source")
     merge = source.mergeInto(name, expr(f"source.k = {name}.k"))

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 import keyfold
 from integration import TOP, sessions
 from integration.faults.processes import DEADLINE
+from integration.keyed import create_keyed
 
 Fresh = Callable[[], str]
 FORMATS = ("parquet", "json", "csv", "orc")
@@ -28,10 +29,7 @@ def test_kinds_of_inserted_rows_alone_are_those_of_their_column(
 ) -> None:
     """Under `rowkind.field`: an UPDATE assigns the column as any other."""
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (k INT, v INT, op STRING, PRIMARY KEY (k) NOT ENFORCED) "
-        "TBLPROPERTIES ('rowkind.field' = 'op', 'bucket' = '1')"
-    )
+    create_keyed(spark, name, "k INT, v INT, op STRING", rowkind__field="op", bucket=1)
     spark.sql(f"INSERT INTO {name} VALUES (1, 1, '+I'), (2, 2, '+I'), (3, 3, '+U')")
     spark.sql(f"UPDATE {name} SET v = v * 10, op = '-D' WHERE k = 1")
     spark.sql(
@@ -48,7 +46,7 @@ def test_kinds_of_inserted_rows_alone_are_those_of_their_column(
 @pytest.mark.parametrize("source", ["VALUES", "view", *FORMATS, "the table", "another's past"])
 def test_any_source(spark: SparkSession, fresh_name: Fresh, source: str) -> None:
     name = fresh_name()
-    spark.sql(f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, name, "k INT, v INT")
     spark.sql(f"INSERT INTO {name} VALUES (1, 1), (2, 2)")
     values, other = "VALUES (2, 20), (3, 30) AS s(k, v)", f"source_{name.rpartition('.')[2]}"
     told = {
@@ -63,7 +61,7 @@ def test_any_source(spark: SparkSession, fresh_name: Fresh, source: str) -> None
     elif source in FORMATS:
         spark.sql(f"CREATE TABLE {told} USING {source} AS SELECT * FROM {values}")
     elif source == "another's past":
-        spark.sql(f"CREATE TABLE keyfold.it.{other} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
+        create_keyed(spark, f"keyfold.it.{other}", "k INT, v INT")
         spark.sql(f"INSERT INTO keyfold.it.{other} {values}")
         spark.sql(f"UPDATE keyfold.it.{other} SET v = -v, k = k + 10")
     spark.sql(
@@ -76,7 +74,7 @@ def test_any_source(spark: SparkSession, fresh_name: Fresh, source: str) -> None
 def test_each_batch_of_a_stream(spark: SparkSession, fresh_name: Fresh, tmp_path: Path) -> None:
     """`foreachBatch` runs a MERGE in the session that the batch belongs to."""
     name = fresh_name()
-    spark.sql(f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, name, "k INT, v INT")
     for number, batch in enumerate(({1: 1, 0: 5}, {1: 10}, {1: 1, 2: 5})):
         lines = (json.dumps({"k": k, "v": v}) for k, v in batch.items())
         (tmp_path / f"{number}.json").write_text("\n".join(lines))
@@ -109,10 +107,13 @@ def test_a_delta_table_is_a_source(tmp_path: Path) -> None:
 
 def test_states_stay_states(spark: SparkSession, fresh_name: Fresh) -> None:
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (k INT, s BINARY, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ("
-        "'merge-engine' = 'aggregation', 'fields.s.aggregate-function' = 'agg_state', "
-        "'fields.s.agg-state' = 'avg(int not null)')"
+    create_keyed(
+        spark,
+        name,
+        "k INT, s BINARY",
+        merge_engine="aggregation",
+        fields__s__agg_state="avg(int not null)",
+        folds={"s": "agg_state"},
     )
     spark.sql(f"INSERT INTO {name} VALUES (1, avg_state(1)), (2, avg_state(2))")
     merge = f"MERGE INTO {name} t USING (VALUES 2 AS s(k)) s ON t.k = s.k WHEN MATCHED THEN UPDATE"
@@ -128,7 +129,7 @@ def test_states_stay_states(spark: SparkSession, fresh_name: Fresh) -> None:
 
 def test_a_snapshot_tells_its_statement(spark: SparkSession, fresh_name: Fresh) -> None:
     name = fresh_name()
-    spark.sql(f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, name, "k INT, v INT")
     spark.sql(f"INSERT INTO {name} SELECT id, id FROM range(10)")
     spark.sql(f"UPDATE {name} SET v = 0 WHERE k < 3")
     spark.sql(f"DELETE FROM {name} WHERE k >= 8")

@@ -10,6 +10,7 @@ from pyspark.errors import ParseException
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
+from integration.keyed import create_keyed
 from integration.planning.plans import plan_of
 from integration.sessions import conf
 from keyfold.errors import EnvironmentMismatchError
@@ -40,10 +41,7 @@ def wide(spark: SparkSession, fresh_name: Callable[[], str]) -> str:
     """A table of many columns and 10,000 rows."""
     name = fresh_name()
     columns = [f"c{number}" for number in range(WIDE)]
-    spark.sql(
-        f"CREATE TABLE {name} (k BIGINT, {', '.join(f'{c} STRING' for c in columns)}, "
-        "PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ('bucket' = '2')"
-    )
+    create_keyed(spark, name, f"k BIGINT, {', '.join(f'{c} STRING' for c in columns)}", bucket=2)
     values = ", ".join("CAST(rand(7) AS STRING)" for _ in columns)
     spark.sql(f"INSERT INTO {name} SELECT id, {values} FROM range(10000)")
     return name
@@ -78,7 +76,7 @@ def test_an_interrupted_thread_aborts_its_write(
     spark: SparkSession, jvm: Any, fresh_name: Callable[[], str], request: pytest.FixtureRequest
 ) -> None:
     name = fresh_name()
-    spark.sql(f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, name, "k INT, v INT")
     write = write_of(spark, name)
     none = spark.sparkContext._gateway.new_array(
         jvm.org.apache.spark.sql.connector.write.WriterCommitMessage, 0
@@ -157,7 +155,7 @@ def test_a_column_made_anew_is_not_taken_for_the_old(
     spark: SparkSession, fresh_name: Callable[[], str]
 ) -> None:
     name = fresh_name()
-    spark.sql(f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, name, "k INT, v INT")
     spark.sql(f"INSERT INTO {name} VALUES (1, 10)")
     frame = spark.table(name)
     spark.sql(f"ALTER TABLE {name} DROP COLUMN v")
@@ -216,9 +214,7 @@ def test_whole_partitions_alone_are_deleted_without_being_read(
 ) -> None:
     """The table says no to every other condition; then Spark deletes row by row."""
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (p INT, k INT, PRIMARY KEY (p, k) NOT ENFORCED) PARTITIONED BY (p)"
-    )
+    create_keyed(spark, name, "p INT, k INT", key="p, k", by="p")
     relation = spark.table(name)._jdf.queryExecution().analyzed().collectLeaves().head()
     filters = jvm.org.apache.spark.sql.connector.expressions.filter
     expressions = jvm.org.apache.spark.sql.connector.expressions

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import keyfold
+from integration.keyed import create_keyed
 
 CATALOG = "spark.sql.catalog."
 Put = Callable[[str, str], None]
@@ -84,7 +85,7 @@ def test_a_catalog_without_a_warehouse_breaks_no_path(
     fresh_name: Callable[[], str],
 ) -> None:
     table = fresh_name()
-    spark.sql(f"CREATE TABLE {table} (k INT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, table, "k INT")
     catalog(conf, name, {"warehouse": warehouse})
     path = folder / "warehouse" / "it.db" / table.rpartition(".")[2]
     assert spark.read.format("keyfold").load(str(path)).count() == 0

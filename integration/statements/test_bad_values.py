@@ -14,6 +14,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from integration.keyed import create_keyed
 from keyfold.options import calls, declared
 
 STATEMENTS = int(os.environ.get("KEYFOLD_BAD_VALUES", "40"))  # of each kind; more by hand
@@ -73,10 +74,7 @@ VALUES = (
 def table(spark: SparkSession) -> str:
     """Small, with a tag and a branch."""
     name = "keyfold.it.bad_values"
-    spark.sql(
-        f"CREATE TABLE {name} (k INT, v INT, p STRING, PRIMARY KEY (k, p) NOT ENFORCED) "
-        "PARTITIONED BY (p)"
-    )
+    create_keyed(spark, name, "k INT, v INT, p STRING", key="k, p", by="p")
     spark.sql(f"INSERT INTO {name} VALUES (1, 2, 'x'), (2, 3, 'y')")
     spark.sql("CALL keyfold.sys.create_tag(table => 'it.bad_values', tag => 'x')")
     return name

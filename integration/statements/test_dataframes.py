@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
+from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours
 
 FreshName = Callable[[], str]
@@ -27,17 +28,14 @@ def rows(spark: SparkSession, *values: tuple[int, str]) -> DataFrame:
 @pytest.fixture
 def table(spark: SparkSession, fresh_name: FreshName) -> str:
     name = fresh_name()
-    spark.sql(f"CREATE TABLE {name} (id INT, v STRING, PRIMARY KEY (id) NOT ENFORCED)")
+    create_keyed(spark, name, "id INT, v STRING", key="id")
     return name
 
 
 @pytest.fixture
 def partitioned(spark: SparkSession, fresh_name: FreshName) -> str:
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (id INT, v STRING, p INT, PRIMARY KEY (p, id) NOT ENFORCED) "
-        "PARTITIONED BY (p)"
-    )
+    create_keyed(spark, name, "id INT, v STRING, p INT", key="p, id", by="p")
     spark.sql(f"INSERT INTO {name} VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 2)")
     return name
 
@@ -165,9 +163,8 @@ def test_a_stream_is_written_by_its_batches(
     spark: SparkSession, fresh_name: FreshName, tmp_path: Path
 ) -> None:
     name, source = fresh_name(), tmp_path / "in"
-    spark.sql(
-        f"CREATE TABLE {name} (id INT, n BIGINT, PRIMARY KEY (id) NOT ENFORCED) TBLPROPERTIES "
-        "('merge-engine' = 'aggregation', 'fields.n.aggregate-function' = 'sum')"
+    create_keyed(
+        spark, name, "id INT, n BIGINT", key="id", merge_engine="aggregation", folds={"n": "sum"}
     )
     source.mkdir()
     (source / "log.json").write_text('{"id": 1, "n": 5}\n{"id": 1, "n": 2}\n{"id": 2, "n": 1}\n')

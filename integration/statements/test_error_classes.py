@@ -16,6 +16,7 @@ from pyspark.errors import AnalysisException, PySparkException, SparkRuntimeExce
 from pyspark.sql import SparkSession
 
 import keyfold
+from integration.keyed import create_keyed
 from keyfold.errors import KeyfoldError, condition
 
 SQLSTATES = {
@@ -41,10 +42,14 @@ SQLSTATES = {
 @pytest.fixture
 def table(spark: SparkSession, fresh_name: Callable[[], str]) -> str:
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (k INT, n TINYINT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES "
-        "('merge-engine' = 'aggregation', 'fields.n.aggregate-function' = 'sum', "
-        "'bucket' = '1', 'write-only' = 'true')"
+    create_keyed(
+        spark,
+        name,
+        "k INT, n TINYINT",
+        merge_engine="aggregation",
+        bucket=1,
+        write_only=True,
+        folds={"n": "sum"},
     )
     spark.sql(f"INSERT INTO {name} VALUES (1, 100Y)")
     return name

@@ -15,6 +15,7 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import keyfold
+from integration.keyed import create_keyed
 from integration.streams.sinks import drained
 
 FreshName = Callable[[], str]
@@ -28,10 +29,7 @@ NESTED = (
 def make(
     spark: SparkSession, name: str, columns: str = "k INT, v INT", engine: str = "deduplicate"
 ) -> str:
-    spark.sql(
-        f"CREATE TABLE {name} ({columns}, PRIMARY KEY (k) NOT ENFORCED) "
-        f"TBLPROPERTIES ('merge-engine' = '{engine}')"
-    )
+    create_keyed(spark, name, columns, merge_engine=engine)
     return name
 
 
@@ -112,7 +110,7 @@ def test_writers_that_add_columns(
 ) -> None:
     """The option of a writer does as WITH SCHEMA EVOLUTION does: columns, fields and types."""
     name = fresh_name()
-    spark.sql(f"CREATE TABLE {name} ({NESTED}, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, name, NESTED)
     path = f"{warehouse}/it.db/{name.split('.')[2]}"
     spark.sql(f"INSERT INTO {name} (k, s) VALUES (0, named_struct('a', 1, 'b', 'x'))")
     how = {"mergeSchema": "true"}
@@ -154,10 +152,7 @@ def test_writers_that_add_one_column_at_once(spark: SparkSession, fresh_name: Fr
 
 def test_columns_behind_those_of_a_partition(spark: SparkSession, fresh_name: FreshName) -> None:
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (k INT, v INT, p STRING, PRIMARY KEY (k, p) NOT ENFORCED) "
-        "PARTITIONED BY (p)"
-    )
+    create_keyed(spark, name, "k INT, v INT, p STRING", key="k, p", by="p")
     spark.sql(f"INSERT INTO {name} PARTITION (p = 'x') SELECT 1, 2")
     with pytest.raises(keyfold.TableError, match="has no column more"):
         spark.sql(f"INSERT INTO {name} PARTITION (p = 'x') SELECT 1, 2, 3 AS more")

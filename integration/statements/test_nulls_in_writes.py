@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import keyfold
+from integration.keyed import create_keyed
 from integration.sessions import conf
 
 KEY = r"table {name}: a row has NULL in column k, but it is part of the primary key.*nullable"
@@ -19,10 +20,7 @@ NESTED = r"column s\.f, but it is NOT NULL"
 def table(spark: SparkSession, fresh_name: Callable[[], str]) -> str:
     """A table with one row."""
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (k INT, v STRING NOT NULL, s STRUCT<f: INT NOT NULL>, "
-        "PRIMARY KEY (k) NOT ENFORCED)"
-    )
+    create_keyed(spark, name, "k INT, v STRING NOT NULL, s STRUCT<f: INT NOT NULL>")
     spark.sql(f"INSERT INTO {name} VALUES (1, 'a', named_struct('f', 1))")
     return name
 

@@ -9,6 +9,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, lit
 
+from integration.keyed import create_keyed
+
 DAYS = "(id INT, day DATE, kind STRING, v STRING, PRIMARY KEY (day, kind, id) NOT ENFORCED)"
 
 
@@ -70,7 +72,7 @@ def test_only_partitioned_tables_have_partitions(
     spark: SparkSession, fresh_name: Callable[[], str]
 ) -> None:
     name = fresh_name()
-    spark.sql(f"CREATE TABLE {name} (id INT, PRIMARY KEY (id) NOT ENFORCED)")
+    create_keyed(spark, name, "id INT", key="id")
     with pytest.raises(AnalysisException, match="is not partitioned"):
         spark.sql(f"SHOW PARTITIONS {name}")
     with pytest.raises(AnalysisException):
@@ -101,10 +103,14 @@ def test_every_type_is_shown_and_dropped(
     names = [f"p{place}" for place in range(len(TYPES))]
     columns = ", ".join(f"{name} {kind}" for name, kind in zip(names, TYPES, strict=True))
     listed = ", ".join(names)
-    spark.sql(
-        f"CREATE TABLE {table} (id INT, {columns}, PRIMARY KEY (id, {listed}) NOT ENFORCED) "
-        f"PARTITIONED BY ({listed}) "
-        "TBLPROPERTIES ('bucket' = '1', 'primary-key.nullable' = 'true')"
+    create_keyed(
+        spark,
+        table,
+        f"id INT, {columns}",
+        key=f"id, {listed}",
+        by=listed,
+        bucket=1,
+        primary_key__nullable=True,
     )
     values = ", ".join(literal for literal, _ in TYPES.values())
     spark.sql(f"INSERT INTO {table} VALUES (1, {values}), (2{', NULL' * len(TYPES)})")

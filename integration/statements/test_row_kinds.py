@@ -9,6 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours
 
 Values = list[tuple[object, ...]]
@@ -96,13 +97,8 @@ CASES = [
 
 
 def create(spark: SparkSession, name: str, options: dict[str, str]) -> None:
-    properties = ", ".join(
-        f"'{key}' = '{value}'" for key, value in {**options, "bucket": "2"}.items()
-    )
-    spark.sql(
-        f"CREATE TABLE {name} (id INT, v INT, n INT, op STRING, PRIMARY KEY (id) NOT ENFORCED) "
-        f"TBLPROPERTIES ({properties})"
-    )
+    columns = "id INT, v INT, n INT, op STRING"
+    create_keyed(spark, name, columns, "id", given={**options, "bucket": "2"})
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

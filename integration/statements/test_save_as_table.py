@@ -10,6 +10,8 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from integration.keyed import create_keyed
+
 FreshName = Callable[[], str]
 KEY = {"primary-key": "id"}
 
@@ -122,10 +124,14 @@ def test_overwrite_keeps_engine_and_partitioning(
     spark: SparkSession, fresh_name: FreshName
 ) -> None:
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (p INT, k INT, n BIGINT, PRIMARY KEY (p, k) NOT ENFORCED) "
-        "PARTITIONED BY (p) TBLPROPERTIES ('merge-engine' = 'aggregation', "
-        "'fields.n.aggregate-function' = 'sum')"
+    create_keyed(
+        spark,
+        name,
+        "p INT, k INT, n BIGINT",
+        key="p, k",
+        by="p",
+        merge_engine="aggregation",
+        folds={"n": "sum"},
     )
     data = spark.range(8).selectExpr("CAST(id % 2 AS INT) p", "CAST(id % 4 AS INT) k", "id n")
     for _ in range(2):

@@ -9,6 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from integration.keyed import create_keyed
+
 APP, VERSION = "spark.keyfold.txnAppId", "spark.keyfold.txnVersion"
 Statement = Callable[[SparkSession, str], Any]
 
@@ -64,10 +66,7 @@ def rows(spark: SparkSession, table: str) -> list[tuple[int, int]]:
 
 def test_each_statement_once(session: SparkSession, fresh_name: Callable[[], str]) -> None:
     name = fresh_name()
-    session.sql(
-        f"CREATE TABLE {name} (k INT, n INT, PRIMARY KEY (k) NOT ENFORCED) "
-        "TBLPROPERTIES ('merge-engine' = 'aggregation', 'fields.n.aggregate-function' = 'sum')"
-    )
+    create_keyed(session, name, "k INT, n INT", merge_engine="aggregation", folds={"n": "sum"})
     session.conf.set(APP, "job")
     for version, (title, statement) in enumerate(STATEMENTS.items()):
         for key in (APP, VERSION):

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from integration import sessions
 from integration.faults import harness
+from integration.keyed import create_keyed
 from integration.streams.sinks import Source, drained, rows
 
 Fresh = Callable[[], str]
@@ -23,17 +24,12 @@ def test_totals_of_the_newest_rows(
     of the changes of those ends with what the table has.
     """
     orders, totals = fresh_name(), fresh_name()
-    spark.sql(
-        f"CREATE TABLE {orders} (id INT NOT NULL, customer INT, amount BIGINT, kind STRING, "
-        "PRIMARY KEY (id) NOT ENFORCED) TBLPROPERTIES ('bucket' = '2', 'rowkind.field' = 'kind')"
-    )
-    spark.sql(
-        f"CREATE TABLE {totals} (customer INT NOT NULL, amount BIGINT, orders BIGINT, "
-        "kind STRING, PRIMARY KEY (customer) NOT ENFORCED) TBLPROPERTIES ('bucket' = '2', "
-        "'merge-engine' = 'aggregation', 'rowkind.field' = 'kind', "
-        "'fields.amount.aggregate-function' = 'sum', 'fields.orders.aggregate-function' = 'sum', "
-        "'fields.kind.aggregate-function' = 'last_value')"
-    )
+    columns = "id INT NOT NULL, customer INT, amount BIGINT, kind STRING"
+    create_keyed(spark, orders, columns, "id", bucket=2, rowkind__field="kind")
+    columns = "customer INT NOT NULL, amount BIGINT, orders BIGINT, kind STRING"
+    folds = {"amount": "sum", "orders": "sum", "kind": "last_value"}
+    given = {"bucket": 2, "merge-engine": "aggregation", "rowkind.field": "kind"}
+    create_keyed(spark, totals, columns, "customer", folds=folds, given=given)
     source = Source(spark, tmp_path / "in", "id INT, customer INT, amount BIGINT, kind STRING")
     draw, now = random.Random(seed), dict[int, tuple[int, int]]()
     seen: set[tuple[int, int, int]] = set()
@@ -80,11 +76,13 @@ def test_two_streams_join_in_one_table(
 ) -> None:
     """A partial update with a sequence group for each stream, as Paimon's documents have it."""
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (k INT NOT NULL, a STRING, a_at INT, b STRING, b_at INT, "
-        "PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ('bucket' = '1', "
-        "'merge-engine' = 'partial-update', 'fields.a_at.sequence-group' = 'a', "
-        "'fields.b_at.sequence-group' = 'b')"
+    create_keyed(
+        spark,
+        name,
+        "k INT NOT NULL, a STRING, a_at INT, b STRING, b_at INT",
+        bucket=1,
+        merge_engine="partial-update",
+        given={"fields.a_at.sequence-group": "a", "fields.b_at.sequence-group": "b"},
     )
     left = Source(spark, tmp_path / "a", "k INT, a STRING, a_at INT")
     right = Source(spark, tmp_path / "b", "k INT, b STRING, b_at INT")
@@ -104,9 +102,8 @@ def test_two_streams_join_in_one_table(
 def test_a_log_without_repeats(spark: SparkSession, tmp_path: Path, fresh_name: Fresh) -> None:
     """`first-row` keeps the first of each id; what reads its stream meets each id once."""
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (id INT NOT NULL, v STRING, PRIMARY KEY (id) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '1', 'merge-engine' = 'first-row')"
+    create_keyed(
+        spark, name, "id INT NOT NULL, v STRING", key="id", bucket=1, merge_engine="first-row"
     )
     source, met = Source(spark, tmp_path / "in", "id INT, v STRING"), list[tuple[int, str]]()
 
@@ -132,10 +129,7 @@ def test_a_copy_in_parquet(
 ) -> None:
     """Changes applied by `foreachBatch` to plain files, which end equal to the table."""
     name, copy = fresh_name(), tmp_path / "copy"
-    spark.sql(
-        f"CREATE TABLE {name} (k INT NOT NULL, v STRING, PRIMARY KEY (k) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '2')"
-    )
+    create_keyed(spark, name, "k INT NOT NULL, v STRING", bucket=2)
     draw, applied = random.Random(seed), list[int]()
 
     def apply(changes: DataFrame, number: int) -> None:

@@ -12,21 +12,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from integration.faults import processes
+from integration.keyed import create_keyed
 from integration.streams.sinks import Source, drained, loaded, rows, stray
-from tests.option_names import option_names
 
 Fresh = Callable[[], str]
 
 
 def made(spark: SparkSession, name: str, columns: str, **options: str) -> str:
     """A table of one bucket with the key `k`."""
-    given = {"bucket": "1"} | option_names(options)
-    listed = ", ".join(f"'{key}' = '{value}'" for key, value in given.items())
-    spark.sql(
-        f"CREATE TABLE {name} (k BIGINT NOT NULL, {columns}, PRIMARY KEY (k) NOT ENFORCED) "
-        f"TBLPROPERTIES ({listed})"
-    )
-    return name
+    return create_keyed(spark, name, f"k BIGINT NOT NULL, {columns}", **{"bucket": "1"} | options)
 
 
 def test_rows_of_a_key_fold_in_input_order(

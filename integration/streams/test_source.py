@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from integration.faults import processes
+from integration.keyed import create_keyed
 from integration.streams.sinks import loaded
 from tests.option_names import option_names
 
@@ -324,10 +325,7 @@ def collected(frame: DataFrame, name: str) -> tuple[list[tuple[Any, ...]], str, 
 
 def test_a_stream_reads_the_columns_that_it_uses(spark: SparkSession, fresh_name: Fresh) -> None:
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (k INT NOT NULL, a STRING, b INT, c INT, PRIMARY KEY (k) "
-        "NOT ENFORCED) TBLPROPERTIES ('bucket' = '2')"
-    )
+    create_keyed(spark, name, "k INT NOT NULL, a STRING, b INT, c INT", bucket=2)
     spark.sql(f"INSERT INTO {name} VALUES (1, 'x', 1, 10), (2, 'y', 2, 20), (3, 'z', 3, 30)")
     frame = spark.readStream.table(name)
     short = name.rpartition(".")[2]

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import keyfold
+from integration.keyed import create_keyed
 from keyfold import Catalog
 
 TYPES = {
@@ -63,7 +64,7 @@ def test_each_reads_what_the_other_wrote(
     name = fresh_name()
     own = name.removeprefix("keyfold.")
     columns = ", ".join(f"{column} {kind}" for column, kind in TYPES.items())
-    spark.sql(f"CREATE TABLE {name} ({columns}, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, name, columns)
     table = catalog.table(own)
     assert table.columns == {**TYPES, "k": "INT NOT NULL"}
     table.upsert([{"k": 1, **ROW}, {"k": 2, **dict.fromkeys(ROW)}])
@@ -102,10 +103,13 @@ def test_both_write_at_once(
     spark: SparkSession, catalog: Catalog, fresh_name: Callable[[], str]
 ) -> None:
     name, rounds = fresh_name(), 6
-    spark.sql(
-        f"CREATE TABLE {name} (k INT, v BIGINT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES "
-        "('merge-engine' = 'aggregation', 'fields.v.aggregate-function' = 'sum', "
-        "'num-sorted-run.compaction-trigger' = '3')"
+    create_keyed(
+        spark,
+        name,
+        "k INT, v BIGINT",
+        merge_engine="aggregation",
+        num_sorted_run__compaction_trigger=3,
+        folds={"v": "sum"},
     )
     table = catalog.table(name.removeprefix("keyfold."))
     failed: list[BaseException] = []

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row, SparkSession
 
+from integration.keyed import create_keyed
 from integration.paimon import stored
 from integration.planning.plans import settle
 
@@ -140,10 +141,7 @@ def test_partitions_and_bytes_bound_the_work(
     spark: SparkSession, fresh_name: Callable[[], str]
 ) -> None:
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (p INT, k INT, PRIMARY KEY (p, k) NOT ENFORCED) PARTITIONED BY (p) "
-        "TBLPROPERTIES ('bucket' = '1', 'write-only' = 'true')"
-    )
+    create_keyed(spark, name, "p INT, k INT", key="p, k", by="p", bucket=1, write_only=True)
     for n in range(3):
         spark.sql(f"INSERT INTO {name} SELECT CAST(id % 4 AS INT), {n} FROM range(8)")
     before = rows(spark, name)
@@ -164,9 +162,8 @@ def test_partitions_are_shown_as_they_are_named(
     spark: SparkSession, fresh_name: Callable[[], str]
 ) -> None:
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (p STRING, d DATE, k INT, PRIMARY KEY (p, d, k) NOT ENFORCED) "
-        "PARTITIONED BY (p, d) TBLPROPERTIES ('bucket' = '1', 'write-only' = 'true')"
+    create_keyed(
+        spark, name, "p STRING, d DATE, k INT", key="p, d, k", by="p, d", bucket=1, write_only=True
     )
     for k in (1, 2):
         spark.sql(f"INSERT INTO {name} VALUES ('it''s', DATE '2024-01-31', {k})")
@@ -213,10 +210,15 @@ def test_a_step_that_fails_ends_alone_and_no_write(
     spark: SparkSession, warehouse: Path, fresh_name: Callable[[], str]
 ) -> None:
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (p INT, k INT, v TINYINT, PRIMARY KEY (p, k) NOT ENFORCED) "
-        "PARTITIONED BY (p) TBLPROPERTIES ('bucket' = '1', 'merge-engine' = 'aggregation', "
-        "'fields.v.aggregate-function' = 'sum')"
+    create_keyed(
+        spark,
+        name,
+        "p INT, k INT, v TINYINT",
+        key="p, k",
+        by="p",
+        bucket=1,
+        merge_engine="aggregation",
+        folds={"v": "sum"},
     )
     for _ in range(TRIGGER + 1):
         spark.sql(f"INSERT INTO {name} VALUES (1, 1, 100Y), (2, 1, 1Y)")

@@ -4,6 +4,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from integration.keyed import create_keyed
+
 TABLE = "keyfold.it.consumers"
 
 
@@ -26,10 +28,7 @@ def _read(spark: SparkSession, folder: Path, number: int) -> list[int]:
 
 
 def test_a_stream_goes_on_where_its_consumer_is_set(spark: SparkSession, tmp_path: Path) -> None:
-    spark.sql(
-        f"CREATE TABLE {TABLE} (d INT, k INT, PRIMARY KEY (d, k) NOT ENFORCED) "
-        "PARTITIONED BY (d) TBLPROPERTIES ('bucket' = '1')"
-    )
+    create_keyed(spark, TABLE, "d INT, k INT", key="d, k", by="d", bucket=1)
     for k in (1, 2, 3):
         spark.sql(f"INSERT INTO {TABLE} VALUES (1, {k})")
     assert _read(spark, tmp_path, 1) == [1, 2, 3]

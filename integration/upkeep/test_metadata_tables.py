@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 
 import keyfold
+from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours, plan_of
 
 FULL = ("snapshots", "files", "options", "partitions", "buckets", "schemas", "manifests")
@@ -20,9 +21,8 @@ TABLES = (*FULL, "tags", "branches", "consumers", "statistics")
 def table(spark: SparkSession, fresh_name: Callable[[], str]) -> str:
     """Three jobs in two partitions; `base`.`name$…` are its metadata tables."""
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (p STRING, k INT, v STRING, PRIMARY KEY (p, k) NOT ENFORCED) "
-        "PARTITIONED BY (p) TBLPROPERTIES ('bucket' = '1', 'write-only' = 'true')"
+    create_keyed(
+        spark, name, "p STRING, k INT, v STRING", key="p, k", by="p", bucket=1, write_only=True
     )
     for p, keys in (("a", 10), ("a", 5), ("b", 7)):
         spark.sql(f"INSERT INTO {name} SELECT '{p}', id, 'x' FROM range({keys})")
@@ -129,7 +129,7 @@ def test_a_table_that_is_not_there(spark: SparkSession) -> None:
 
 
 def test_a_name_with_a_backtick(spark: SparkSession) -> None:
-    spark.sql("CREATE TABLE keyfold.it.`it``s` (k INT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, "keyfold.it.`it``s`", "k INT")
     spark.sql("INSERT INTO keyfold.it.`it``s` VALUES (1)")
     assert spark.sql("SELECT * FROM keyfold.it.`it``s$files`").count() == 1
 

@@ -11,6 +11,7 @@ from pyspark.errors import AnalysisException, DateTimeException, PySparkExceptio
 from pyspark.sql import SparkSession
 
 import keyfold
+from integration.keyed import create_keyed
 from integration.paimon.library import Paimon
 from keyfold.types.java_times import pattern
 from tests.option_names import option_names
@@ -31,11 +32,16 @@ def day(back: float, form: str = "%Y-%m-%d") -> str:
 
 def test_sql(spark: SparkSession) -> None:
     table = "keyfold.it.partitions"
-    spark.sql(
-        f"CREATE TABLE {table} (dt STRING, hh INT, k INT, PRIMARY KEY (dt, hh, k) NOT ENFORCED) "
-        "PARTITIONED BY (dt, hh) TBLPROPERTIES ('bucket' = '1', "
-        "'partition.expiration-time' = '20 d', 'partition.expiration-check-interval' = '0 s', "
-        "'partition.timestamp-pattern' = '$dt $hh:00:00')"
+    create_keyed(
+        spark,
+        table,
+        "dt STRING, hh INT, k INT",
+        key="dt, hh, k",
+        by="dt, hh",
+        bucket=1,
+        partition__expiration_time="20 d",
+        partition__expiration_check_interval="0 s",
+        partition__timestamp_pattern="$dt $hh:00:00",
     )
     days = (0, 5, 15, 30)
     values = ", ".join(f"('{day(back)}', 1, {back})" for back in days)
@@ -70,10 +76,7 @@ def test_sql(spark: SparkSession) -> None:
 
 def test_rows_that_go(spark: SparkSession) -> None:
     table = "keyfold.it.old_rows"
-    spark.sql(
-        f"CREATE TABLE {table} (k INT, at TIMESTAMP, PRIMARY KEY (k) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '1', 'record-level.time-field' = 'at')"
-    )
+    create_keyed(spark, table, "k INT, at TIMESTAMP", bucket=1, record_level__time_field="at")
     now = "current_timestamp()"
     spark.sql(f"INSERT INTO {table} VALUES (1, {now}), (2, {now} - INTERVAL 9 DAYS), (3, NULL)")
 

@@ -12,6 +12,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 
+from integration.keyed import create_keyed
 from keyfold.procedures import procedures
 
 TABLE = "keyfold.it.upkeep"
@@ -20,10 +21,14 @@ TABLE = "keyfold.it.upkeep"
 @pytest.fixture(scope="module", autouse=True)
 def table(spark: SparkSession) -> Iterator[str]:
     """Partitions of two columns, three runs in each bucket; nothing compacts them but a CALL."""
-    spark.sql(
-        f"CREATE TABLE {TABLE} (k INT, dt STRING, hh INT, v INT, "
-        "PRIMARY KEY (dt, hh, k) NOT ENFORCED) PARTITIONED BY (dt, hh) "
-        "TBLPROPERTIES ('bucket' = '1', 'write-only' = 'true')"
+    create_keyed(
+        spark,
+        TABLE,
+        "k INT, dt STRING, hh INT, v INT",
+        key="dt, hh, k",
+        by="dt, hh",
+        bucket=1,
+        write_only=True,
     )
     for v in range(3):
         spark.sql(
@@ -156,7 +161,7 @@ def test_a_table_without_partitions_has_no_where(
     spark: SparkSession, fresh_name: Callable[[], str]
 ) -> None:
     name = fresh_name()
-    spark.sql(f"CREATE TABLE {name} (k INT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, name, "k INT")
     with pytest.raises(AnalysisException, match="the table has no partitions; found k"):
         spark.sql(f"CALL keyfold.sys.compact('{name}', where => 'k = 1')")
     assert spark.sql(f"CALL keyfold.sys.compact('{name}')").collect() in (
@@ -173,10 +178,7 @@ def test_a_table_without_partitions_has_no_where(
 
 def written(spark: SparkSession, name: str, times: int) -> str:
     """A table that only its CALLs keep in order."""
-    spark.sql(
-        f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '1', 'write-only' = 'true')"
-    )
+    create_keyed(spark, name, "k INT, v INT", bucket=1, write_only=True)
     for v in range(times):
         spark.sql(f"INSERT INTO {name} VALUES (1, {v})")
     return name

@@ -13,6 +13,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 
+from integration.keyed import create_keyed
 from integration.paimon import stored
 from integration.paimon.bench import Bench
 from integration.paimon.library import RefusedByPaimon, row
@@ -123,7 +124,7 @@ def test_a_schema_that_says_other_buckets_than_the_files(bench: Bench) -> None:
 def test_a_job_that_inserts_meanwhile(spark: SparkSession, fresh_name: Callable[[], str]) -> None:
     """Whichever commits first, each statement does all or nothing and says so."""
     name = fresh_name()
-    spark.sql(f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, name, "k INT, v INT")
     spark.sql(f"INSERT INTO {name} SELECT id, 0 FROM range(100)")
     inserted: list[int] = []
     refused: list[str] = []
@@ -169,6 +170,6 @@ def test_refused(
     spark: SparkSession, fresh_name: Callable[[], str], arguments: str, reason: str
 ) -> None:
     name = fresh_name()
-    spark.sql(f"CREATE TABLE {name} (k INT, PRIMARY KEY (k) NOT ENFORCED)")
+    create_keyed(spark, name, "k INT")
     with pytest.raises(AnalysisException, match=reason):
         call(spark, name, arguments)

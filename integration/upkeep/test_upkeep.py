@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from integration.faults.processes import PATIENCE
+from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours
 
 COMMITS = 25
@@ -19,10 +20,14 @@ def test_procedures_beside_a_writer(
     spark: SparkSession, warehouse: Path, fresh_name: Callable[[], str]
 ) -> None:
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (k INT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES "
-        "('merge-engine' = 'aggregation', 'fields.n.aggregate-function' = 'sum', 'bucket' = '1', "
-        "'write-only' = 'true')"
+    create_keyed(
+        spark,
+        name,
+        "k INT, n BIGINT",
+        merge_engine="aggregation",
+        bucket=1,
+        write_only=True,
+        folds={"n": "sum"},
     )
     statuses: set[str] = set()
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import SparkSession
 
+from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours
 
 KEYS = 37
@@ -25,11 +26,12 @@ def expected() -> dict[int, tuple[int, int, int]]:
 @pytest.fixture
 def table(spark: SparkSession, fresh_name: Callable[[], str]) -> str:
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (k BIGINT, first BIGINT, last BIGINT, n BIGINT, "
-        "PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ('merge-engine' = 'aggregation', "
-        "'fields.first.aggregate-function' = 'first_value', "
-        "'fields.last.aggregate-function' = 'last_value', 'fields.n.aggregate-function' = 'sum')"
+    create_keyed(
+        spark,
+        name,
+        "k BIGINT, first BIGINT, last BIGINT, n BIGINT",
+        merge_engine="aggregation",
+        folds={"first": "first_value", "last": "last_value", "n": "sum"},
     )
     return name
 

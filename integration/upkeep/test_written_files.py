@@ -9,6 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from integration.keyed import create_keyed
 from integration.paimon import stored
 from integration.planning.plans import assert_ours, rows_of_tasks
 
@@ -27,10 +28,7 @@ def files(warehouse: Path, name: str) -> set[Path]:
 
 
 def create(spark: SparkSession, name: str, buckets: int) -> None:
-    spark.sql(
-        f"CREATE TABLE {name} (id BIGINT, v BIGINT, PRIMARY KEY (id) NOT ENFORCED) "
-        f"TBLPROPERTIES ('bucket' = '{buckets}')"
-    )
+    create_keyed(spark, name, "id BIGINT, v BIGINT", key="id", bucket=buckets)
 
 
 @pytest.mark.parametrize("buckets", [1, 2, 4, 16])
@@ -67,10 +65,7 @@ def test_batches_of_many_buckets_are_bounded_and_whole(
 ) -> None:
     """A task of the input holds a batch for each bucket; beyond 32 MB the largest one is sent."""
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (id BIGINT, v STRING, PRIMARY KEY (id) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '16')"
-    )
+    create_keyed(spark, name, "id BIGINT, v STRING", key="id", bucket=16)
     rows = spark.range(0, 200, 1, 1)
     rows.selectExpr("id % 100 AS id", "repeat(string(id), 300000) AS v").writeTo(name).append()
     found = assert_ours(spark.sql(f"SELECT id, length(v) AS n, left(v, 3) AS v FROM {name}"))
@@ -104,10 +99,7 @@ def test_values_and_nulls_of_all_types_cross_the_shuffle(
 ) -> None:
     """More rows than a batch has; one column in two begins with NULLs far behind its first row."""
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (id BIGINT, {', '.join(ALL_TYPES)}, PRIMARY KEY (id) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '2')"
-    )
+    create_keyed(spark, name, f"id BIGINT, {', '.join(ALL_TYPES)}", key="id", bucket=2)
     made = ["id"]
     for place, (column, value) in enumerate(ALL_TYPES.items()):
         words, kind = column.split(" ", 1)
@@ -141,9 +133,8 @@ def test_a_failed_write_leaves_the_table_as_it_was(
 
 def test_spilling_gives_the_same_rows(spark: SparkSession, fresh_name: FreshName) -> None:
     name = fresh_name()
-    spark.sql(
-        f"CREATE TABLE {name} (id BIGINT, v BIGINT, pad STRING, PRIMARY KEY (id) NOT ENFORCED) "
-        "TBLPROPERTIES ('bucket' = '2', 'write-buffer-size' = '1 mb')"
+    create_keyed(
+        spark, name, "id BIGINT, v BIGINT, pad STRING", key="id", bucket=2, write_buffer_size="1 mb"
     )
     spark.sql(
         f"INSERT INTO {name} SELECT id % 30000, id, md5(CAST(id AS STRING)) "
