@@ -236,10 +236,11 @@ def at_level(messages: list[CommitMessage], level: int) -> list[CommitMessage]:
     return [replace(m, files=tuple(replace(f, level=level) for f in m.files)) for m in messages]
 
 
-def test_no_two_files_of_a_level_hold_one_key(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", ["+I 3 1 | +I 4 1", "+I 5 1 | +I 9 1", "+I 0 1 | +I 1 1"])
+def test_no_two_files_of_a_level_hold_one_key(tmp_path: Path, more: str) -> None:
     found = made(tmp_path, KV, "+I 1 7 | +I 5 7")
     compaction.compact(found)
-    spec, messages = written(found, parse(KV, "+I 3 1 | +I 4 1"), 300)
+    spec, messages = written(found, parse(KV, more), 300)
     step = CompactionStep(spec.job, UNPARTITIONED, 0, 1, 5, ())
     snapshot, lost = commit.compact(found, [Compaction(step, at_level(messages, 5))])
     assert snapshot is None
