@@ -65,7 +65,7 @@ def number(random: Random) -> int:
 TYPES: tuple[tuple[Any, Draw], ...] = (
     ("BIGINT", number),
     ("BOOLEAN", lambda random: random.random() < 0.5),
-    ("STRING", lambda random: random.choice(("a", "b", "ab"))),
+    ("STRING", lambda random: random.choice(("a", "b", "ab", " "))),
     (TIMED, entries(timed)),
     (MAP, entries(number)),
     (NESTED, few(nested)),

@@ -1,9 +1,10 @@
 """listagg: the non-null texts in merge order, a delimiter between two (Paimon FieldListaggAgg;
 Fluss LISTAGG and STRING_AGG).
 
-Blank texts (nothing but whitespace) are left out, and a blank start is replaced: Paimon's rule.
-Fluss keeps them; `list-agg-skip-blank` chooses the rule. With `distinct` the first text stays as it
-is. Later texts add only those parts between delimiters that are new and not blank.
+Blank texts (nothing but whitespace) are left out: Paimon's rule. Fluss keeps them;
+`list-agg-skip-blank` chooses the rule. The blank text of a -D that removed a row is left out too,
+as a compaction would not tell it from one that was added. With `distinct` the first text stays as
+it is. Later texts add only those parts between delimiters that are new and not blank.
 """
 
 from collections.abc import Callable
@@ -106,10 +107,10 @@ def definition(delimiter: str, distinct: bool, skips_blank: bool, records: Recor
     result: str | None = None
     for op, item in records:
         if op == RESET:
-            result = item
+            result = None if is_nothing(item) else item
         elif op != ADD or is_nothing(item):
             continue
-        elif result is None or is_nothing(result):
+        elif result is None:
             result = item
         elif distinct:
             result += "".join(delimiter + part for part in _new_parts(delimiter, result, item))

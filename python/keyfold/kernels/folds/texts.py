@@ -1,7 +1,8 @@
 """Texts of a group joined into one, their bytes copied once, with or without repeated parts.
 
-A group of one row stays as it is. `out` has room for every text with a delimiter, and all positions
-are 64 bits wide. Texts are blank if Java's Character.isWhitespace holds for every letter, or empty.
+A group of one row stays as it is, also a blank text. `out` has room for every text with a
+delimiter, and all positions are 64 bits wide. Texts are blank if Java's Character.isWhitespace
+holds for every letter, or empty.
 """
 
 from typing import NamedTuple
@@ -87,6 +88,8 @@ def join_texts(texts: Texts, groups: Groups, joint: Joint, out: Texts) -> None:
                 if is_found:
                     end = _copy(data, offsets[row], offsets[row + 1], joined, begin)
                 is_open = not is_found or (skips_blank and is_blank(joined, begin, end))
+                if is_open and not is_lone:
+                    end, is_found = begin, False
                 continue
             if op != ADD or not valid[row]:
                 continue
@@ -180,6 +183,8 @@ def join_distinct(texts: Texts, groups: Groups, joint: Joint, parts: Parts, out:
                 is_found, is_split = valid[row] == 1, False
                 end = _copy(data, start, stop if is_found else start, joined, begin)
                 is_open = not is_found or (skips_blank and is_blank(joined, begin, end))
+                if is_open and not is_lone:
+                    end, is_found = begin, False
             elif is_open and not (skips_blank and is_blank(data, start, stop)):
                 end, is_found, is_open = _copy(data, start, stop, joined, begin), True, False
             elif not (skips_blank and is_blank(data, start, stop)):
