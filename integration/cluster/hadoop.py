@@ -23,7 +23,7 @@ from integration import fetched
 
 SERVER = "org.apache.hadoop.hdfs.server"
 TOOLS = "org.apache.hadoop.hdfs.tools"
-DEADLINE = 120
+DEADLINE = 300
 DATA_NODES = 2
 PROVIDER = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
 SERVICE, NAME_NODES = "lake", ("nn1", "nn2")
