@@ -190,8 +190,8 @@ class Keyfold(Side):
         asked = {"strategy": "full" if full else "minor", "touched": None}
         planned = sent(compactions.plan_compaction(sent(question | {"compaction": asked})))
         for step in planned["steps"]:
-            tasks = [{"compaction": planned["compaction"], "task": t} for t in step["tasks"]]
-            done = [sent(executor.compact(task)) for task in tasks]
+            asked = {"compaction": planned["compaction"], "task": step["tasks"]}
+            done = sent(executor.compact(asked))["done"]
             told = {"compaction": planned["compaction"], "steps": [step["step"]]}
             told["results"] = [[one["files"] for one in done]]
             again = {"table": self.table(name).handle, "catalog": {"options": {}}}

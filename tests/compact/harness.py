@@ -42,10 +42,8 @@ def plan(found: Table, strategy: str = "full", **more: Any) -> Json:
 
 def run(planned: Json, step: Json) -> list[Json]:
     """The answers of a step's tasks."""
-    return [
-        sent(executor.compact({"compaction": planned["compaction"], "task": task}))
-        for task in step["tasks"]
-    ]
+    asked = ({"compaction": planned["compaction"], "task": [task]} for task in step["tasks"])
+    return [sent(executor.compact(each))["done"][0] for each in asked]
 
 
 def commit(found: Table, planned: Json, step: Json, done: list[Json]) -> Json:

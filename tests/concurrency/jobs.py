@@ -180,10 +180,8 @@ class Compact:
 
     def run(self) -> "Compact":
         spec = self.planned["compaction"]
-        self.done = [
-            [rewrite.compact({"compaction": spec, "task": task})["files"] for task in step["tasks"]]
-            for step in self.planned["steps"]
-        ]
+        tasks = (step["tasks"] for step in self.planned["steps"])
+        self.done = [[_files(spec, task) for task in of_step] for of_step in tasks]
         return self
 
     def commit(self) -> list[str]:
@@ -215,10 +213,7 @@ class Rescale:
 
     def run(self) -> "Rescale":
         spec = self.planned["compaction"]
-        self.done = [
-            rewrite.compact({"compaction": spec, "task": task})["files"]
-            for task in self.planned["tasks"]
-        ]
+        self.done = [_files(spec, task) for task in self.planned["tasks"]]
         return self
 
     def commit(self) -> int | None:
@@ -315,3 +310,10 @@ def rows_of(table: Table) -> dict[int, Any]:
     found = {row["k"]: row["v"] for row in rows}
     assert len(found) == len(rows), "a key is read twice"
     return found
+
+
+def _files(spec: Json, task: Json) -> Json:
+    """The files of one task of a compaction."""
+    (done,) = rewrite.compact({"compaction": spec, "task": [task]})["done"]
+    files: Json = done["files"]
+    return files

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from keyfold.compact.rewrite import rewrite
+from keyfold.compact.rewrite import Rewriter
 from keyfold.compact.task_runner import Made
 from keyfold.procedures import procedures
 from keyfold.procedures.declare import ProcedureCall, Rows
@@ -26,7 +26,7 @@ class Caller:
     def made(self, title: str, spec: CompactionSpec, tasks: Sequence[Task]) -> Iterator[Made]:
         for place, task in enumerate(tasks):
             try:
-                done: CommitMessage | Exception = rewrite(spec, task)
+                done: CommitMessage | Exception = Rewriter(spec).rewrite(task)
             except Exception as error:
                 done = error
             yield place, done

@@ -1,5 +1,6 @@
 """A compaction's task: what it writes is named, or deleted where nobody is left to hear of it."""
 
+import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,8 +44,15 @@ def files(table: Table) -> set[Path]:
 def question(table: Table) -> dict[str, Any]:
     planned = compaction.plan(table)
     (step,) = planned["steps"]
-    (task,) = step["tasks"]
-    return {"question": "compact", "compaction": planned["compaction"], "task": task}
+    return {"question": "compact", "compaction": planned["compaction"], "task": step["tasks"]}
+
+
+def sent_twice(asked: dict[str, Any]) -> str:
+    """Asks for the task twice, at first with a file that is missing, whose name is returned."""
+    (task,) = asked["task"]
+    broken = json.loads(json.dumps(task).replace(".parquet", ".gone.parquet"))
+    asked["task"] = [broken, task]
+    return ".gone.parquet"
 
 
 def test_files_are_named(table: Table, ends: Ends) -> None:
@@ -53,9 +61,10 @@ def test_files_are_named(table: Table, ends: Ends) -> None:
     rewrite.answer(Channel(there), question(table))
     answer = Channel(here).receive()
     assert answer is not None
-    message = CommitMessage.from_json(answer["ok"]["files"])
+    (done,) = answer["ok"]["done"]
+    message = CommitMessage.from_json(done["files"])
     assert {path.name for path in files(table) - before} == {file.name for file in message.files}
-    assert (answer["ok"]["metrics"]["rows_in"], answer["ok"]["metrics"]["rows_out"]) == (15, 5)
+    assert (done["metrics"]["rows_in"], done["metrics"]["rows_out"]) == (15, 5)
 
 
 def test_a_task_that_fails_says_why(table: Table, ends: Ends) -> None:
@@ -69,6 +78,30 @@ def test_a_task_that_fails_says_why(table: Table, ends: Ends) -> None:
     assert answer is not None
     assert answer["error"]["message"]
     assert files(table) < before
+
+
+def test_a_task_that_fails_beside_others_ends_alone(table: Table) -> None:
+    asked, before = question(table), files(table)
+    missing = sent_twice(asked)
+    first, second = rewrite.compact(asked)["done"]
+    assert missing in first["failure"]
+    made = CommitMessage.from_json(second["files"]).files
+    assert {path.name for path in files(table) - before} == {file.name for file in made}
+
+
+def test_nothing_stays_of_tasks_if_the_peer_leaves_at_a_later_one(table: Table) -> None:
+    asked, before = question(table), files(table)
+    asked["task"] *= 2
+    calls = iter([False, True])
+
+    def leaves() -> None:
+        if next(calls):
+            raise Disconnected("the JVM has left")
+
+    with pytest.raises(Disconnected):
+        rewrite.compact(asked, leaves)
+    assert next(calls, None) is None
+    assert files(table) == before
 
 
 def test_nothing_stays_of_a_task_whose_peer_leaves(table: Table, ends: Ends) -> None:

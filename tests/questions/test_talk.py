@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 
 from keyfold.questions.tasks import rewrite
@@ -87,6 +88,24 @@ def test_it_runs_the_tasks_of_a_call(running: Server, folder: str) -> None:
     assert batch_from_text(end).column("status").to_pylist() == ["committed"] * 2
     assert jvm.requests == ["note", "tasks", "next", "next", "note", "note"]
     assert len(jobs.table_of(folder).live_files()) == 2
+
+
+def test_small_tasks_share_one_of_spark(running: Server, tmp_path: Path) -> None:
+    """All are done, though Spark begins a fifth as many; one that fails keeps no other."""
+    folder = str(tmp_path)
+    jobs.made(folder, bucket="40", **{"write-only": "true"})
+    for value in range(2):
+        jobs.written(folder, [{"k": key, "v": value} for key in range(1000)])
+    broken, _ = (path for path in Path(folder).rglob("data-*") if path.parent.name == "bucket-7")
+    broken.unlink()
+    jvm = Jvm(running.connect("driver"))
+    end = jvm.heard(jvm.worker.ask("call_procedure", **compact(folder)))["ok"]["end"]
+    found = batch_from_text(end)
+    failed = found.filter(pc.equal(found.column("status"), "failed"))
+    assert failed.column("bucket").to_pylist() == [7]
+    assert broken.name in failed.column("message")[0].as_py()
+    assert found.column("status").to_pylist().count("committed") == 39
+    assert jvm.requests.count("next") <= 40 // 8
 
 
 def test_its_spark_job_ends_early(running: Server, folder: str) -> None:

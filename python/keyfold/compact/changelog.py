@@ -49,12 +49,14 @@ def write_changelog(
     batch. So many rows are `gone` for their age, which shows only if the table's options ask for
     it. On an error no changelog file is left behind.
     """
+    if task.changelog is None and not gone:
+        return []
     options = parse(spec.layout)
     if task.changelog is not None:
         is_shown = options.row_changes or not gone
         states = _States(spec, task, task.changelog, made if is_shown else None)
         found = states.changes() if seen is None else states.compared(seen)
-    elif gone and options.row_changes and options.changelog_producer != NONE:
+    elif options.row_changes and options.changelog_producer != NONE:
         found = deletes(spec, _scan(spec), task, options)
     else:
         return []

@@ -1,4 +1,4 @@
-"""One task of a compaction, on an executor: sections are merged, streaming, into files of another
+"""The tasks of a compaction, on an executor: sections are merged, streaming, into files of another
 level.
 """
 
@@ -55,48 +55,61 @@ from keyfold.write.parquet import Target, write_files
 OLDER = -1  # no record has this number
 
 
-def rewrite(
-    spec: CompactionSpec, task: Task, go_on: Callable[[], None] = lambda: None
-) -> CommitMessage:
-    """Merge and write, the changelog too. The message names the new files: nothing refers to them
-    before a commit. `go_on` is called for each batch. The new files are removed on any error, also
-    one of `go_on`. Footers of the merged files are not kept: these files are about to leave.
+class Rewriter:
+    """Does the tasks of one compaction, maybe in several threads; it has what is the same for all
+    of them.
     """
-    if task.number is not None:
-        return moved(spec, task, task.number, go_on)
-    layout, split = spec.layout, task.split
-    options = parse(layout)
-    target = Target(layout, options, task.level)
-    merging = _Merging(spec, task)
-    batches = asking(merging.batches(), go_on)
-    try:
-        with merging.reading_files():
-            files = tuple(write_files(target, task.directory, batches))
-        message = CommitMessage(split.partition, split.bucket, options.bucket, files)
-        with Job(layout, [message]):
-            written = tuple(
-                write_changelog(spec, task, files, merging.images, go_on, gone=merging.gone)
-            )
-    finally:
-        forget(f"{split.path}/{file.name}" for file in split.files)
-    return replace(message, changelog=written, gone=merging.gone, replaced=merging.replaced)
+
+    def __init__(self, spec: CompactionSpec) -> None:
+        columns = tuple(spec.layout.arrow_schema.names)
+        self.spec, self.options = spec, parse(spec.layout)
+        self.scan = ScanSpec(spec.layout, columns, spec.schemas, snapshot=spec.snapshot)
+        self.store = store_of(spec.layout.location, spec.layout.store)
+        self.plan: MergePlan = plan(spec.layout, columns, marks=True)
+        self.first_kept = first_kept(self.options)
+        self._targets: dict[int, Target] = {}
+
+    def rewrite(self, task: Task, go_on: Callable[[], None] = lambda: None) -> CommitMessage:
+        """Merge and write, the changelog too. The message names the new files: nothing refers to
+        them before a commit. `go_on` is called for each batch. The new files are removed on any
+        error, also one of `go_on`. Footers of the merged files are not kept: these files are about
+        to leave.
+        """
+        spec, split = self.spec, task.split
+        if task.number is not None:
+            return moved(spec, task, task.number, go_on)
+        merging = _Merging(self, task)
+        batches = asking(merging.batches(), go_on)
+        try:
+            with merging.reading_files():
+                files = tuple(write_files(self._target(task.level), task.directory, batches))
+            message = CommitMessage(split.partition, split.bucket, self.options.bucket, files)
+            with Job(spec.layout, [message]):
+                written = tuple(
+                    write_changelog(spec, task, files, merging.images, go_on, gone=merging.gone)
+                )
+        finally:
+            forget(f"{split.path}/{file.name}" for file in split.files)
+        return replace(message, changelog=written, gone=merging.gone, replaced=merging.replaced)
+
+    def _target(self, level: int) -> Target:
+        """The form of the files of a level, all of whose names come from one row of names."""
+        target = Target(self.spec.layout, self.options, level)
+        return self._targets.setdefault(level, target)
 
 
 class _Merging:
     """The merged rows of one task; `gone` counts those that were left out for their age."""
 
-    def __init__(self, spec: CompactionSpec, task: Task) -> None:
-        columns = tuple(spec.layout.arrow_schema.names)
-        self._scan = ScanSpec(spec.layout, columns, spec.schemas, snapshot=spec.snapshot)
-        self._options = parse(spec.layout)
+    def __init__(self, shared: Rewriter, task: Task) -> None:
+        spec = shared.spec
+        self._scan, self._options, self._plan = shared.scan, shared.options, shared.plan
+        self._store, self._first_kept = shared.store, shared.first_kept
         # Rows whose changes are not told yet stay until they are.
         is_told = task.level >= changelog_level(self._options)
         self._earliest = spec.earliest if is_told else None
         self._task, self.gone = task, 0
         self._path = task.split.path
-        self._store = store_of(spec.layout.location, spec.layout.store)
-        self._plan: MergePlan = plan(spec.layout, columns, marks=True)
-        self._first_kept = first_kept(self._options)
         self._range = KeyRange.of(task.split, spec.layout)
         self._below: RowsBelow | None = None
         if task.below is not None and self._options.has_vectors:

@@ -21,7 +21,7 @@ from keyfold.wire.specs import FILE_SUFFIX, MARKED_SUFFIX
 
 KEPT_BYTES = 3 << 20  # as stored; parsed footers take eleven times as much
 _OWN_BYTES = 1 << 10  # what even the smallest takes besides, in the same measure
-_TAIL = 1 << 16  # bytes at the end of a file, which hold most footers
+TAIL = 1 << 16  # bytes at the end of a file, which hold most footers
 _END = 8  # bytes after a footer: its length, and a magic word
 
 
@@ -67,12 +67,20 @@ def footer_of(store: Files, path: str, size: int) -> Footer:
     """The footer of a data file. Raises CorruptDataError if the file is not as long as the manifest
     says, is not Parquet, or names places that it does not have.
     """
-    found = KEPT.get(path)
+    return footer_and_whole(store, path, size)[0]
+
+
+def footer_and_whole(store: Files, path: str, size: int) -> tuple[Footer, pa.Buffer | None]:
+    """The footer, and the bytes of the whole file if they were read to find it: those of a small
+    file whose footer was not known.
+    """
+    found, whole = KEPT.get(path), None
     if found is None:
         with damage.present(path):
-            tail, found_size = store.tail(path, _TAIL)
+            tail, found_size = store.tail(path, TAIL)
             if found_size != size:
                 raise damage.data_file(path, damage.of_size(found_size, size))
+            whole = tail if len(tail) == size else None
             length = int.from_bytes(tail[-8:-4], "little") + _END
             if len(tail) < length <= size:
                 (tail,) = store.ranges(path, [(size - length, size)])
@@ -81,4 +89,4 @@ def footer_of(store: Files, path: str, size: int) -> Footer:
             found = Footer(pq.read_metadata(pa.BufferReader(tail)))
             check_chunks(found.metadata, bytes_of(tail)[:-_END], size)
         KEPT.put(path, found)
-    return found
+    return found, whole

@@ -100,7 +100,8 @@ def _check_facts(metadata: pq.FileMetaData, footer: Mask) -> None:
         (facts[:, TYPE] == kinds) & (facts[:, CODEC] >= 0) & (facts[:, CODEC] < _CODECS) & texts
     )
     for place, levels in ((REPETITIONS, repeats), (DEFINITIONS, defines)):
-        is_right &= np.isin(facts[:, place], (ABSENT, 0)) | (facts[:, place] == levels + 1)
+        found = facts[:, place]
+        is_right &= (found == ABSENT) | (found == 0) | (found == levels + 1)
     if not is_right.all():
         wrong = int(np.flatnonzero(~is_right)[0])
         group, name = wrong // len(leaves), leaves[wrong % len(leaves)].path

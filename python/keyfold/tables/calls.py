@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.compact.after_write import compact_after_write
-from keyfold.compact.rewrite import rewrite
+from keyfold.compact.rewrite import Rewriter
 from keyfold.compact.task_runner import Made
 from keyfold.errors import NotSupportedError
 from keyfold.options.changelogs import is_awaited
@@ -49,7 +49,8 @@ class Here:
         """The files of each task, which threads do, or its error, as they end."""
         threads = min(self.parallelism, len(tasks)) or 1
         working = partial(self._session.working, threads)
-        found = done([partial(rewrite, spec, task) for task in tasks], threads, working)
+        rewriter = Rewriter(spec)
+        found = done([partial(rewriter.rewrite, task) for task in tasks], threads, working)
         return progress(found, len(tasks), spec.layout.name)
 
     def apart(self) -> None:

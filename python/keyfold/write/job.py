@@ -44,6 +44,5 @@ def delete_files(store: Files, directory: str, files: Iterable[DataFile]) -> Non
 
 
 def file_names(prefix: str = "data-") -> Iterator[str]:
-    """Names `<prefix><uuid>-<n>`; each iterator has one uuid."""
-    writer = uuid.uuid4()
-    return (f"{prefix}{writer}-{number}" for number in itertools.count())
+    """Names `<prefix><uuid>-<n>`; each iterator has one uuid. Threads may share it."""
+    return map(f"{prefix}{uuid.uuid4()}-{{}}".format, itertools.count())

@@ -22,7 +22,7 @@ from keyfold.files.chunks import Chunks
 from keyfold.files.column_mapping import StoredColumn, sources
 from keyfold.files.cost import buffer_size, chunk_bytes, row_bytes, stored_bytes
 from keyfold.files.fetch import fetched
-from keyfold.files.footers import Footer, footer_of
+from keyfold.files.footers import TAIL, Footer, footer_and_whole
 from keyfold.files.leaves import Leaves, leaves_of
 from keyfold.files.pages import LEAST_CHUNK, checked
 from keyfold.files.vectors import deleted
@@ -40,6 +40,7 @@ from keyfold.stores.local import LocalFiles
 from keyfold.wire.specs import KIND, SEQUENCE, DataFile, ScanSpec
 
 BYTES_READ = "bytes_read"  # a figure, where a question asks for it
+_FEW_ROWS = 1 << 10  # of a small file: setting up a step costs more than these rows
 MOST_AT_ONCE = 16  # row groups decoded whole until the need for that is checked again
 
 
@@ -47,7 +48,7 @@ def read_parquet(
     scan: ScanSpec, store: Files, path: str, file: DataFile, wanted: Wanted
 ) -> Iterator[pa.RecordBatch | Deferred]:
     """Batches as `read_file` describes them."""
-    footer = footer_of(store, path, file.size)
+    footer, content = footer_and_whole(store, path, file.size)
     if footer.metadata.num_rows != file.rows:
         found_rows = footer.metadata.num_rows
         raise damage.data_file(path, f"expected {file.rows} rows, found {found_rows}")
@@ -63,7 +64,9 @@ def read_parquet(
         # Nobody closes the file: rows may be decoded for as long as something refers to them.
         buffered, by_arrow = 0, scan.verify
         size = buffer_size(footer.metadata, groups, names, wanted.batch_bytes)
-        if store.is_local:
+        if content is not None:
+            source = pa.BufferReader(content)
+        elif store.is_local:
             assert isinstance(store, LocalFiles)
             with damage.present(path):
                 source = store.open(path)
@@ -72,13 +75,17 @@ def read_parquet(
             source = fetched(
                 store, path, file.size, footer.metadata, groups, names, wanted.batch_bytes
             )
-        chunks = None if size else Chunks(source, path, footer.metadata, leaves, scan.verify)
-        if scan.verify and store.is_local and not size and _has_large(footer, groups, names):
+        is_small = file.rows <= _FEW_ROWS and file.size <= TAIL
+        chunks = None
+        if not size and not is_small:
+            chunks = Chunks(source, path, footer.metadata, leaves, scan.verify)
+        is_checked = is_small or (store.is_local and _has_large(footer, groups, names))
+        if scan.verify and not size and is_checked:
             source, by_arrow = checked(source, path), False
         parquet = _opened(source, footer.metadata, buffered, by_arrow=by_arrow)
         widths = [row_bytes(footer.metadata, group, names) for group in groups]
     rows = max(1, min(wanted.batch_rows, int(wanted.batch_bytes / max(widths, default=1.0))))
-    decide = wanted.columns if wanted.decide is None else wanted.decide
+    decide = wanted.columns if wanted.decide is None or is_small else wanted.decide
     later = _of(found, decide, False)
     rows = _even(footer.metadata, groups, rows) if later else rows
     opened = _Opened(path, not store.is_local, parquet, chunks, rows)
