@@ -65,10 +65,10 @@ files do not exist. Each size has a process of its own. Seconds of processor, as
 the cores, but for plans beside another: those are of the clock. One run."""
 
 
-def new_table(**options: str) -> NewTable:
+def new_table(key: str = "p,k", **options: str) -> NewTable:
     """A table in partitions, each of BUCKETS buckets."""
     columns = [tables.column(name) for name in ("p", "k", *COLUMNS)]
-    return tables.new_table(*columns, key="p,k", by="p", bucket=str(BUCKETS), **options)
+    return tables.new_table(*columns, key=key, by="p", bucket=str(BUCKETS), **options)
 
 
 def fill(found: Table, files: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -237,7 +238,7 @@ def test_tasks_plan_look_ups_of_many_files(spark: SparkSession, warehouse: Path)
     """They read no manifest of other partitions than those of their keys, and nobody else does."""
     name, files = "keyfold.it.many_files", MANY_FILES + many_files.BUCKETS
     spark.sql("CREATE NAMESPACE IF NOT EXISTS keyfold.it")
-    new = many_files.new_table(changelog_producer="input")
+    new = many_files.new_table(key="k,p", changelog_producer="input")
     table = tables.catalog(warehouse).create_table(["it"], "many_files", new)
     many_files.fill(table, files)
     spark.sql(f"INSERT INTO {name} SELECT -1, id, id * 10, 0, 0, 0, 0 FROM range(3)")
@@ -248,7 +249,9 @@ def test_tasks_plan_look_ups_of_many_files(spark: SparkSession, warehouse: Path)
     joined = spark.sql(
         f"SELECT /*+ LOOKUP(t) */ o.id, t.a FROM {keys} o JOIN {name} t ON t.k = o.id AND t.p = o.p"
     )
-    assert "LookupJoin" in plan_of(joined)
+    text = plan_of(joined)
+    assert "LookupJoin" in text
+    assert re.search(r"Sort \[p#\d+L? ASC NULLS FIRST, id#", text), text  # few partitions at once
     assert sorted(map(tuple, joined.collect())) == [(0, 0), (1, 10), (2, 20)]
     # Tasks of a statement look up the rows before it, for the changelog.
     spark.sql(f"UPDATE {name} SET a = 30 WHERE p = -1 AND k = 2")

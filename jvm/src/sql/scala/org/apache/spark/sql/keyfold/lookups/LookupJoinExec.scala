@@ -14,9 +14,9 @@ import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.types.{StructField, StructType}
 
-/** Both sides: runs a LookupJoin. Rows come to the task of their bucket in the order of their keys, so that each row
-  * group is read by one task and about once, and rows of one key follow each other. That order is not asked for
-  * where most rows are blind: then few are looked up.
+/** Both sides: runs a LookupJoin. Rows come to the task of their bucket in the order of their partitions and keys,
+  * so that each row group is read by one task and about once, and rows of one key follow each other. That order is
+  * not asked for where most rows are blind: then few are looked up.
   */
 final case class LookupJoinExec(
     child: SparkPlan,
@@ -47,12 +47,12 @@ final case class LookupJoinExec(
 
   private def isClustered = blind == Literal.FalseLiteral
 
-  override def requiredChildDistribution: Seq[Distribution] =
-    if (isClustered) Seq(StatefulOpClusteredDistribution(Seq(slot), tasks)) // these fields in every version
-    else Seq(UnspecifiedDistribution)
+  override def requiredChildDistribution: Seq[Distribution] = // of fields that every version has
+    Seq(if (isClustered) StatefulOpClusteredDistribution(Seq(slot), tasks) else UnspecifiedDistribution)
 
   override def requiredChildOrdering: Seq[Seq[SortOrder]] =
-    if (isClustered) Seq(keys.map(SortOrder(_, Ascending))) else Seq(Nil)
+    Seq(if (isClustered) partitionsFirst.map(SortOrder(_, Ascending)) else Nil)
+  private def partitionsFirst = by.zip(keys).sortBy(key => !described.partitioning.contains(key._1)).map(_._2)
 
   @transient private lazy val described = target.scan.table.description
   private lazy val tasks = Slots.tasks(described.buckets, isPartitioned = described.partitioning.nonEmpty)
