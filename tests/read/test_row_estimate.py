@@ -1,5 +1,6 @@
 """Rows that Spark may expect behind the conditions which a scan decides by itself."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -88,3 +89,17 @@ def test_ranges_count_until_a_table_has_grown(table: Table) -> None:
     assert of_scan(grown, ["k"], 3 * ROWS, NAMED) == found | {"rows": 3} | {
         "columns": {"k": found["columns"]["k"] | {"distinct": 3}}
     }
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.0, math.inf), (-math.inf, 5.0), (-math.inf, math.inf), (-1.7e308, 1.7e308)]
+)
+def test_a_range_without_an_end_says_nothing(tmp_path: Path, low: float, high: float) -> None:
+    new = tables.new_table(tables.column("k", "DOUBLE"), tables.column("v"), key="k", bucket="1")
+    found = tables.table(tmp_path, new)
+    harness.upsert(found, [{"k": low, "v": 1}, {"k": 1.0, "v": 1}, {"k": high, "v": 1}])
+    ends = {name: {"literal": str(end), "type": "double"} for name, end in (("low", low), ("high", high))}
+    store(tables.reload(found), 3, [KNOWN | ends | {"name": "k", "distinct": 3}])
+    known = of_scan(tables.reload(found), ["k"], 3)
+    assert known is not None
+    assert known["rows"] == 3

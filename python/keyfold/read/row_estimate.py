@@ -57,7 +57,7 @@ def _within(
         low, high = float(least or ""), float(most or "")
     except ValueError:  # types without such numbers
         return 1.0
-    if not low < high:
+    if not 0 < high - low < math.inf:  # of DOUBLE also NaN, infinite, or wider than a number holds
         return 1.0
     first, last, unit = low, high, kind.facts.sparks_units if isinstance(kind, Atomic) else 1
     for predicate in every:
