@@ -338,7 +338,8 @@ def test_a_server_that_hands_out_data_tokens(tmp_path: Path) -> None:
         jobs.made(found)
         Write(found, [{"k": 1, "v": 1}]).run().commit()
         assert rows_of(table_of(found)) == {1: 1}
-        assert len(data_tokens.of_table(found, "default", "t")) > len(found)
+        uuid = table_of(found).uuid
+        assert len(data_tokens.of_table(found, "default", "t", uuid)) > len(found)
 
 
 def test_sql(spark: SparkSession, options: Options, tmp_path: Path) -> None:

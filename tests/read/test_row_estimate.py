@@ -98,7 +98,10 @@ def test_a_range_without_an_end_says_nothing(tmp_path: Path, low: float, high: f
     new = tables.new_table(tables.column("k", "DOUBLE"), tables.column("v"), key="k", bucket="1")
     found = tables.table(tmp_path, new)
     harness.upsert(found, [{"k": low, "v": 1}, {"k": 1.0, "v": 1}, {"k": high, "v": 1}])
-    ends = {name: {"literal": str(end), "type": "double"} for name, end in (("low", low), ("high", high))}
+    ends = {
+        name: {"literal": str(end), "type": "double"}
+        for name, end in (("low", low), ("high", high))
+    }
     store(tables.reload(found), 3, [KNOWN | ends | {"name": "k", "distinct": 3}])
     known = of_scan(tables.reload(found), ["k"], 3)
     assert known is not None

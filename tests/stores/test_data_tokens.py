@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from keyfold.errors import NoSuchTableError
+from keyfold.errors import NoSuchTableError, TableError
 from keyfold.storage.rest import data_tokens
 from keyfold.stores.files import UnsettledError
 from tests.concurrency import jobs
@@ -117,14 +117,30 @@ def test_a_token_that_the_store_refuses_is_not_shown(
 
 
 @S3
+def test_a_table_that_is_made_anew_has_a_token_of_its_own(place: tuple[Options, Server]) -> None:
+    """The one before lets nobody into the new one's folder."""
+    catalog, server = place
+    location = table_of(catalog).layout.location
+    server.answers[TABLE] = 200, {"path": location, "id": "u-2"}
+    assert table_of(catalog).uuid == "u-2"
+    assert server.count(TOKEN) == 2
+    assert rows_of(table_of(catalog)) == {1: 1}
+    assert server.count(TOKEN) == 2
+
+
+@S3
 def test_answers_that_are_no_tokens(place: tuple[Options, Server]) -> None:
     catalog, server = place
     odd = UnsettledError, r"data token of table default\.t.*expected token with texts"
+    unseen = UnsettledError, r"tables/t/token with 'a text of \d+ letters'.*expected an object"
     for answer, error, text in (
         ((404, {"message": "no"}), NoSuchTableError, r"default\.t has no data token"),
         ((200, {"token": SECRET, "expiresAtMillis": 1}), *odd),
         ((200, {"token": {"s3.access-key": SECRET}}), *odd),
         ((200, {"token": {"s3.access-key": 7}, "expiresAtMillis": 1}), *odd),
+        ((200, [{"s3.access-key": SECRET}]), *unseen),
+        ((200, f'{{"token": {{"s3.access-key": "{SECRET}'), *unseen),
+        ((400, {"token": {"s3.access-key": SECRET}}), TableError, "answered 400: token"),
     ):
         server.answers[TOKEN] = answer
         with pytest.raises(error, match=text) as raised:

@@ -341,7 +341,8 @@ def open_handle(
     NotSupportedError for a table of the past, which can't be written.
     """
     path = handle["catalog"], handle["namespace"], handle["table"]
-    files, location = open_files(handle["location"], of_table(catalog_options, *path[1:]))
+    uuid, tag = handle.get("uuid", ""), handle.get("tag", "")
+    files, location = open_files(handle["location"], of_table(catalog_options, *path[1:], uuid))
     files = files.within(location)
     branch, is_past = handle.get("branch", ""), handle.get("is_past", False)
     schemas = Schemas(files, location, sql_name(*path), branch)
@@ -351,7 +352,6 @@ def open_handle(
         raise changed(schemas.name)
     layout = _read_schema(schemas, handle["schema_id"]).layout
     snapshot_id = Snapshots(files, layout.home).latest_id() if latest else handle["snapshot_id"]
-    uuid, tag = handle.get("uuid", ""), handle.get("tag", "")
     server = server_of(catalog_options, *path[1:], uuid)
     lock = lock_of(catalog_options, location, *path[1:])
     return Table(files, *path, layout, snapshot_id, uuid, server, lock, is_past, tag)

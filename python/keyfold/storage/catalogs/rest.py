@@ -135,16 +135,16 @@ class RestCatalog:
         path = self._client.field(said, "path", str, f"table {name}")
         if not path or any(ord(c) < 32 for c in path) or ".." in path.split("/"):
             raise self._client.odd(f"table {name}", "a path", path)
-        files, location = open_files(path, data_tokens.of_table(self.options, database, base))
+        uuid = said.get("id") or ""
+        if not isinstance(uuid, str):
+            raise self._client.odd(f"table {name}", "id as str", uuid)
+        files, location = open_files(path, data_tokens.of_table(self.options, database, name, uuid))
         found = table.load(files, location, self.name, database, name, branch)
         if found is None:
             raise TableError(
                 f"table {sql_name(self.name, database, name)}: the catalog says it lies at "
                 f"{location}, where no schema is found: give the catalog the options of its store"
             )
-        uuid = said.get("id") or ""
-        if not isinstance(uuid, str):
-            raise self._client.odd(f"table {name}", "id as str", uuid)
         return replace(found, uuid=uuid, server=TableServer(self.options, database, name, uuid))
 
     def create_table(

@@ -132,10 +132,16 @@ class RestClient:
         return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]} …"
 
     def ask(
-        self, method: str, *path: str, query: Json | None = None, body: Json | None = None
+        self,
+        method: str,
+        *path: str,
+        query: Json | None = None,
+        body: Json | None = None,
+        is_secret: bool = False,
     ) -> Json:
         """The answer to one request at a path below the server's base. It is asked again where the
-        server has not served it, or where serving it twice changes nothing.
+        server has not served it, or where serving it twice changes nothing. Messages show nothing
+        of an answer that is a secret.
         """
         place = "/".join([self._base, *map(_quoted, path)])
         text = None if body is None else json.dumps(body)
@@ -146,7 +152,7 @@ class RestClient:
             is_busy = said.status == _BUSY or (said.status == _UNAVAILABLE and is_harmless)
             if (is_busy or (said.is_cut and is_harmless)) and pauses.passed(said.retry_after):
                 continue
-            return self._answer(said, "/".join(path))
+            return self._answer(said, "/".join(path), is_secret)
 
     def _exchanged(self, sent: Request) -> Said:
         headers = dict(self._headers)
@@ -158,14 +164,15 @@ class RestClient:
             url += "?" + "&".join(f"{name}={quote_plus(v)}" for name, v in sent.query.items())
         return self._http.request(sent.method, url, headers, sent.body, self._seconds)
 
-    def _answer(self, said: Said, asked: str) -> Json:
+    def _answer(self, said: Said, asked: str, is_secret: bool) -> Json:
         """The object that an answer is. Raises the error that it is instead, if it is one."""
         if 200 <= said.status < 300:
             found = said.json if said.text.strip() else {}
             if not isinstance(found, dict):
-                raise self.odd(asked, "an object in JSON", said.text)
+                shown_text = f"a text of {len(said.text)} letters" if is_secret else said.text
+                raise self.odd(asked, "an object in JSON", shown_text)
             return found
-        code, text = _failure(said)
+        code, text = _failure(said, is_secret)
         words = f"REST catalog {shown(self._uri)} answered {self.hidden(text)}"
         if code in (_MISSING, _THERE):
             raise (MissingError if code == _MISSING else ThereError)(self.hidden(text))
@@ -186,13 +193,13 @@ def _headers(options: Mapping[str, Any]) -> dict[str, str]:
     return {k.removeprefix(_HEADER): str(v) for k, v in options.items() if k.startswith(_HEADER)}
 
 
-def _failure(said: Said) -> tuple[int, str]:
+def _failure(said: Said, is_secret: bool) -> tuple[int, str]:
     """The status and the server's message. If the message has a code, that is the status."""
     if said.status == NO_ANSWER:
         return said.status, said.text
     found, code, text = said.json, said.status, said.text
     if isinstance(found, dict):
-        text = str(found.get("message") or found)
+        text = str(found.get("message") or (", ".join(sorted(found)) if is_secret else found))
         own = found.get("code")
         code = own if isinstance(own, int) and own >= _REFUSED[0] else code
     return code, f"{code}: {text}"

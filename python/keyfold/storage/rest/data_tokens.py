@@ -18,16 +18,17 @@ _Token = tuple[dict[str, str], float]  # settings, and when they end, in seconds
 _TOKENS: Cache[_Token] = Cache(256)
 
 
-def of_table(options: Mapping[str, str], namespace: str, name: str) -> Mapping[str, str]:
+def of_table(options: Mapping[str, str], namespace: str, name: str, uuid: str) -> Mapping[str, str]:
     """A catalog's options about the store of a table: with the login that the server hands out in
-    place of the catalog's own, if it does. Raises NoSuchTableError if the table is gone.
+    place of the catalog's own, if it does. A table that is made anew, which has another uuid, has
+    another one. Raises NoSuchTableError if the table is gone.
     """
     if not (is_rest(options) and namespace):  # a table may be named by its path
         return options
     server = client(options)
     if not server.hands_out_tokens:
         return options
-    key = server, namespace, name
+    key = server, namespace, name, uuid
     found = _TOKENS.get(key)
     if found is None or found[1] - time.time() < _SAFE_SECONDS:
         found = _asked(server, namespace, name)
@@ -39,7 +40,8 @@ def of_table(options: Mapping[str, str], namespace: str, name: str) -> Mapping[s
 def _asked(server: RestClient, namespace: str, name: str) -> _Token:
     what = f"the data token of table {sql_name(namespace, name)}"
     try:
-        said = server.ask("GET", "databases", namespace, "tables", name, "token")
+        path = "databases", namespace, "tables", name, "token"
+        said = server.ask("GET", *path, is_secret=True)
     except MissingError:
         raise NoSuchTableError(
             f"table {sql_name(namespace, name)} has no data token, says its REST catalog: it was "
