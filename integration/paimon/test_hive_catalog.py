@@ -279,11 +279,13 @@ def test_sql(spark: SparkSession, options: Options) -> None:
     spark.sql(f"UPDATE {t} SET v = 'c' WHERE k = 2")
     spark.sql(f"ALTER TABLE {t} ADD COLUMN n INT")
     copy = f"{catalog}.{SHOP}.copy"
-    for _ in range(2):
+    for columns in ("string(k) AS k, 7 AS v", "k, v"):  # other types, which the metastore refuses
         spark.sql(
-            f"CREATE OR REPLACE TABLE {copy} TBLPROPERTIES ('primary-key' = 'k') AS SELECT k, v "
-            f"FROM {t}"
+            f"CREATE OR REPLACE TABLE {copy} TBLPROPERTIES ('primary-key' = 'k') AS "
+            f"SELECT {columns} FROM {t}"
         )
+    noted = metastore_of(options).table(SHOP, "copy") or {}
+    assert [thrift.text_of(one, 2) for one in tables.columns_of(noted)] == ["bigint", "string"]
     spark.sql(f"ALTER TABLE {copy} RENAME TO {SHOP}.renamed")
     with pytest.raises(NotSupportedError, match="views are not supported in a Hive catalog"):
         spark.sql(f"CREATE VIEW {catalog}.{SHOP}.few AS SELECT k FROM {t}")

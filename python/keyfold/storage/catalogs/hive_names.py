@@ -186,13 +186,18 @@ class HiveNames(Namespaces):
         if found is not None and not hive_tables.is_paimon(found):
             raise TableExistsError(f"{name}.{table} exists, {hive_tables.kind_of(found)}")
         place = self.table_path(name, table)
-        if found is None and Schemas(self.files, place, place).latest_id() is not None:
-            if self._appears(name, table):
-                raise TableExistsError(f"table {name}.{table} exists")
+        if found is not None or not self._holds(place):
+            return
+        if self._appears(name, table):
+            raise TableExistsError(f"table {name}.{table} exists")
+        if self._holds(place):  # else a job that dropped it has removed it meanwhile
             raise TableError(
                 f"{place} holds a table that {self.metastore.shown} does not know: move the folder "
                 "away, or let Paimon's sys.repair add it"
             )
+
+    def _holds(self, place: str) -> bool:
+        return Schemas(self.files, place, place).latest_id() is not None
 
     def check_layout(self, layout: TableLayout) -> None:
         for column in layout.columns:
@@ -205,14 +210,45 @@ class HiveNames(Namespaces):
     ) -> Iterator[None]:
         found, before = find(), self._table(name, table)
         place = self.table_path(name, table)
+        had = {} if before is None else self._noted_of(place)
         try:
             yield
         except TableExistsError:
             self._appears(name, table)
             raise
-        if before is not None or found is None:
-            return self.note_options(name, table, find)
-        made = hive_tables.made(name, table, self.metastore.user, found.layout, _uri(place))
+        noted = None if before is None else self._table(name, table)
+        if found is not None and noted is not None:
+            self._note_replaced(name, table, noted, hive_tables.updated(noted, found.layout, had))
+        elif found is not None and self._holds(place):  # also if it was dropped meanwhile
+            self._register(name, table, found.layout, place)
+
+    def _noted_of(self, place: str) -> dict[str, str]:
+        """What the copy of the table at a place has of it."""
+        schemas = Schemas(self.files, place, place)
+        newest = schemas.latest_id()
+        return {} if newest is None else hive_tables.properties_of(schemas.read(newest).layout)
+
+    def _note_replaced(self, name: str, table: str, noted: Struct, updated: Struct) -> None:
+        """Note what a table is by now. The metastore may refuse other columns, which it takes for
+        those of the same rows: then its entry is made anew.
+        """
+        try:
+            self.metastore.alter_table(name, table, updated)
+        except RefusedError:
+            if hive_tables.columns_of(noted) == hive_tables.columns_of(updated):
+                raise
+            if not self.metastore.drop_table(name, table):
+                return
+            try:
+                self.metastore.create_table(updated)
+            except (TakenNameError, UnknownNameError, StoreError) as error:
+                raise StoreError(
+                    f"table {name}.{table} is replaced, but {self.metastore.shown} has lost it "
+                    f"({error}): let Paimon's sys.repair add it"
+                ) from error
+
+    def _register(self, name: str, table: str, layout: TableLayout, place: str) -> None:
+        made = hive_tables.made(name, table, self.metastore.user, layout, _uri(place))
         try:
             self.metastore.create_table(made)
         except (TakenNameError, UnknownNameError, RefusedError) as error:
@@ -230,7 +266,7 @@ class HiveNames(Namespaces):
         if noted is None or found is None:
             return
         number = found.layout.schema_id
-        before = found.schema(number - 1).options if number else {}
+        before = hive_tables.properties_of(found.schema(number - 1)) if number else {}
         updated = hive_tables.updated(noted, found.layout, before)
         try:
             self.metastore.alter_table(name, table, updated)

@@ -55,6 +55,11 @@ def location_of(table: Struct) -> str:
     return thrift.text_of(thrift.struct_of(table, TABLE.STORAGE), STORAGE.LOCATION)
 
 
+def columns_of(table: Struct) -> list[Struct]:
+    """Its columns."""
+    return thrift.items_of(thrift.struct_of(table, TABLE.STORAGE), STORAGE.COLUMNS)
+
+
 def made(namespace: str, name: str, owner: str, layout: TableLayout, location: str) -> Struct:
     """A new table."""
     now = int(time.time())
@@ -106,20 +111,20 @@ def updated(table: Struct, layout: TableLayout, before: Mapping[str, str]) -> St
     }
     had = thrift.pairs_of(table, TABLE.PARAMETERS)
     kept = {name: value for name, value in had.items() if name not in before}
-    comment = {"comment": layout.comment} if layout.comment else {}
-    parameters = thrift.pairs({**kept, **properties_of(layout), **comment, **_OWN})
+    parameters = thrift.pairs({**kept, **properties_of(layout), **_OWN})
     return {**table, TABLE.STORAGE: thrift.record(storage), TABLE.PARAMETERS: parameters}
 
 
 def properties_of(layout: TableLayout) -> dict[str, str]:
-    """A table's options and keys, as Paimon's Java has them among a table's properties."""
+    """A table's options, keys and comment, as Paimon's Java has them among its properties."""
     lists = {
         "primary-key": layout.primary_key,
         "partition": layout.partition_keys,
         "bucket-key": () if "bucket-key" in layout.options else layout.key,
     }
     named = {name: ",".join(names) for name, names in lists.items() if names}
-    return {**layout.options, **named}
+    comment = {"comment": layout.comment} if layout.comment else {}
+    return {**layout.options, **named, **comment}
 
 
 def hive_type(data_type: DataType) -> str:
