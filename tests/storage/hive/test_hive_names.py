@@ -5,6 +5,7 @@ whose steps others come. Beside a real one: integration/paimon/test_hive_catalog
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -133,7 +134,7 @@ def test_a_table_that_is_made_while_its_folder_goes(
     catalog.create_table([SHOP], "t", new_table())
     assert metastore.drop_table(SHOP, "t")
     monkeypatch.setattr(hive_names, "SECONDS_BETWEEN", 0.3)
-    before(monkeypatch, hive_names.time, "sleep", lambda: shutil.rmtree(f"{metastore.place}/t"))
+    before(monkeypatch, time, "sleep", lambda: shutil.rmtree(f"{metastore.place}/t"))
     catalog.create_table([SHOP], "t", new_table(column("id"), key="id"))
     assert catalog.load_table([SHOP], "t").layout.primary_key == ("id",)
     assert catalog.drop_table([SHOP], "t")

@@ -82,6 +82,8 @@ UNKNOWN = b"\x80\x01\0\x03" + ANSWER[4:29] + bytes.fromhex("0b0001 00000007") + 
         (ANSWER.replace(b"get_all_d", b"put_all_d"), StoreError, "it answered put_all_databases"),
         (ANSWER[:32] + b"\x0b\x7f\xff\xff\xff", StoreError, "has 2147483647 bytes or items"),
         (ANSWER[:29] + b"\x05\0\0\0", StoreError, "its answer has a value of type 5"),
+        (ANSWER[:29] + b"\x0c\0\0" * 9999, StoreError, r"\(RecursionError: "),
+        (ANSWER[:29] + bytes.fromhex("0d0000 0c02 00000001 00 01 00"), StoreError, "unhashable"),
     ],
 )
 def test_a_wrong_answer_is_one_error(answer: bytes, error: type[StoreError], words: str) -> None:
@@ -89,6 +91,17 @@ def test_a_wrong_answer_is_one_error(answer: bytes, error: type[StoreError], wor
         metastore_of({"uri": uri}).databases()
     assert type(raised.value) is error
     assert str(raised.value).startswith(f"the Hive Metastore {uri} ")
+
+
+@pytest.mark.parametrize("typed", [thrift.number(5), thrift.structs([{}]), thrift.text("x")])
+def test_a_list_of_something_else(typed: thrift.Typed) -> None:
+    out = BytesIO()
+    thrift._write(out, thrift.STRUCT, {0: typed})
+    with (
+        answering(WELCOME, ANSWER[:29] + out.getvalue()) as (uri, _),
+        pytest.raises(StoreError, match=r"of a Hive Metastore has types .* expected \(15, 11\)"),
+    ):
+        metastore_of({"uri": uri}).databases()
 
 
 def test_no_server() -> None:

@@ -163,7 +163,8 @@ class Metastore:
             return ask()
         except UnknownCallError as error:
             raise RefusedError(f"{self.shown} refused {call}: {error}; {_ADVICE}") from error
-        except (OSError, ProtocolError) as error:
+        # an endless struct; a map of things that have no hash
+        except (OSError, ProtocolError, RecursionError, TypeError) as error:
             raise StoreError(
                 f"{self.shown} did not answer {call} ({type(error).__name__}: {error}); {_ADVICE}: "
                 "a server that asks for SASL or Kerberos, or speaks HTTP, is not supported"
@@ -177,7 +178,9 @@ class Metastore:
 
 
 def _texts(answer: Struct) -> list[str]:
-    return [bytes(name).decode("utf-8", "replace") for name in thrift.items_of(answer, 0)]
+    return [
+        bytes(name).decode("utf-8", "replace") for name in thrift.items_of(answer, 0, thrift.STRING)
+    ]
 
 
 def metastore_of(options: Mapping[str, str]) -> Metastore:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import IO, Any
 
+from keyfold.errors import StoreError
+
 STOP, BOOL, BYTE, DOUBLE, I16, I32, I64, STRING, STRUCT, MAP, SET, LIST = (
     *(0, 2, 3, 4, 6, 8, 10),
     *(11, 12, 13, 14, 15),
@@ -31,7 +33,7 @@ class Typed:
 Struct = Mapping[int, Typed]
 
 
-class ProtocolError(Exception):
+class ProtocolError(StoreError):
     """The server's answer is not one of this protocol."""
 
 
@@ -75,16 +77,32 @@ def record(value: Struct) -> Typed:
     return Typed(STRUCT, value)
 
 
+def _held(value: Struct, field: int, *kinds: int) -> Any:
+    """The value of a field, None if it is not set. Raises ProtocolError if its type, or that of
+    what it contains, is another.
+    """
+    found = value.get(field)
+    if found is None:
+        return None
+    has = (found.kind, *(found.value[:-1] if len(kinds) > 1 and found.kind == kinds[0] else ()))
+    is_empty = len(has) == len(kinds) > 1 and not found.value[-1]
+    if has[0] != kinds[0] or (has != kinds and not is_empty):
+        raise ProtocolError(
+            f"an answer of a Hive Metastore has types {has} in field {field}, expected {kinds}"
+        )
+    return found.value
+
+
 def text_of(value: Struct, field: int) -> str:
     """The text of a field, "" if it is not set."""
-    found = value.get(field)
-    return "" if found is None else bytes(found.value).decode("utf-8", "replace")
+    found = _held(value, field, STRING)
+    return "" if found is None else bytes(found).decode("utf-8", "replace")
 
 
 def pairs_of(value: Struct, field: int) -> dict[str, str]:
     """The map of texts in a field, empty if it is not set."""
-    found = value.get(field)
-    entries = {} if found is None else found.value[2]
+    found = _held(value, field, MAP, STRING, STRING)
+    entries = {} if found is None else found[2]
     return {
         key.decode("utf-8", "replace"): to.decode("utf-8", "replace") for key, to in entries.items()
     }
@@ -92,14 +110,13 @@ def pairs_of(value: Struct, field: int) -> dict[str, str]:
 
 def struct_of(value: Struct, field: int) -> Struct:
     """The struct in a field, empty if it is not set."""
-    found = value.get(field)
-    return {} if found is None else found.value
+    return _held(value, field, STRUCT) or {}
 
 
-def items_of(value: Struct, field: int) -> list[Any]:
-    """The items of the list in a field, none if it is not set."""
-    found = value.get(field)
-    return [] if found is None else list(found.value[1])
+def items_of(value: Struct, field: int, kind: int = STRUCT) -> list[Any]:
+    """The items, of that type, of the list in a field, none if it is not set."""
+    found = _held(value, field, LIST, kind)
+    return [] if found is None else list(found[1])
 
 
 class Service:
