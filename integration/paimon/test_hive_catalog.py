@@ -184,6 +184,7 @@ def test_a_table_at_a_place_of_its_own(java: Any, options: Options, tmp_path: Pa
 
 def test_refusals_name_the_reason(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hive_names, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(hive_names, "SECONDS_TO_MOVE", 0.0)
     ours = keyfold.connect(**options)
     ours.create_namespace(SHOP)
     metastore = metastore_of(options)

@@ -7,12 +7,13 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from keyfold.errors import NoSuchTableError, StoreError
+from keyfold.errors import NoSuchTableError, StoreError, TableError
 from keyfold.merge.plan import check
 from keyfold.storage.catalogs import hive_names
 from keyfold.storage.catalogs.hive_names import HiveNames
@@ -21,6 +22,7 @@ from keyfold.storage.hive import thrift
 from keyfold.storage.hive.metastore import DATABASE, TABLE, Metastore, RefusedError
 from keyfold.storage.hive.tables import columns_of
 from keyfold.storage.hive.thrift import Struct
+from keyfold.storage.table import Table
 from keyfold.stores import folders
 from keyfold.stores.local import LocalFiles
 from tests.storage.tables import column, new_table
@@ -78,6 +80,27 @@ def before(
         return call(*given)
 
     monkeypatch.setattr(owner, name, called)
+
+
+def test_a_table_that_is_read_while_it_is_renamed(
+    catalog: WarehouseCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The metastore has the new name a moment before its folder is there."""
+    catalog.create_table([SHOP], "t", new_table())
+    with ThreadPoolExecutor(1) as pool:
+        found: list[Future[Table]] = []
+
+        def read() -> None:
+            found.append(pool.submit(catalog.load_table, [SHOP], "u"))
+            time.sleep(0.2)
+
+        before(monkeypatch, folders, "move", read)
+        catalog.rename_table([SHOP], "t", [SHOP], "u")
+        assert found[0].result(60).table == "u"
+    shutil.rmtree(found[0].result().layout.location)
+    monkeypatch.setattr(hive_names, "SECONDS_TO_MOVE", 0.0)
+    with pytest.raises(TableError, match="where no schema is found: restore its folder"):
+        catalog.load_table([SHOP], "u")
 
 
 def test_the_copy_of_a_table_that_is_replaced(catalog: WarehouseCatalog, metastore: Kept) -> None:

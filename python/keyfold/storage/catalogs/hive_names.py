@@ -40,6 +40,7 @@ from keyfold.stores.local import local_path
 from keyfold.wire.layout import BRANCH_MARK, TableLayout
 
 SECONDS_BETWEEN = 10.0  # at most, from the folder of a new table to its name
+SECONDS_TO_MOVE = 2.0  # at most, from the new name of a table to its folder there
 _OF_FIELDS = {"comment": DATABASE.DESCRIPTION, "owner": DATABASE.OWNER}
 _NO_VIEWS = "views are not supported in a Hive catalog: take a catalog in JDBC for them"
 
@@ -166,13 +167,20 @@ class HiveNames(Namespaces):
         found = self._table(namespace[0], table)
         return found is not None and hive_tables.is_paimon(found)
 
-    def check_missing(self, name: str, table: str) -> None:
-        if "$" not in table and self._table(name, table) is not None:
+    def check_missing(self, name: str, table: str) -> bool:
+        end = time.monotonic() + SECONDS_TO_MOVE
+        while "$" not in table and self._table(name, table) is not None:
+            if self._holds(self.table_path(name, table)):
+                return True
+            if time.monotonic() < end:
+                time.sleep(0.1)
+                continue
             raise TableError(
                 f"table {name}.{table}: {self.metastore.shown} says it lies at "
                 f"{self.table_path(name, table)}, where no schema is found: restore its folder, or "
                 "DROP TABLE it"
             )
+        return False
 
     def check_table(self, table: str) -> None:
         super().check_table(table)

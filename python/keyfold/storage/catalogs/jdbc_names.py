@@ -141,13 +141,14 @@ class JdbcNames(Namespaces):
     def _has(self, name: str, table: str) -> bool:
         return bool(self._ask(f"SELECT 1 FROM {TABLES} {_ONE_TABLE}", name, table))
 
-    def check_missing(self, name: str, table: str) -> None:
+    def check_missing(self, name: str, table: str) -> bool:
         if "$" not in table and self._has(name, table):  # else it has been dropped meanwhile
             raise TableError(
                 f"table {name}.{table}: the catalog's database says it lies at "
                 f"{self.table_path(name, table)}, where no schema is found: restore its folder, or "
                 "DROP TABLE it"
             )
+        return False
 
     def check_free(self, name: str, table: str) -> None:
         """Raises TableError if a table is there that the database does not know."""

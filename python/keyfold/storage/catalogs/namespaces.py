@@ -90,8 +90,11 @@ class Namespaces:
         """Names of the tables of a namespace, sorted."""
         return self.files.folders(self.path(name))
 
-    def check_missing(self, name: str, table: str) -> None:
-        """Raises TableError if a table that has no schema should be there. Here none should."""
+    def check_missing(self, name: str, table: str) -> bool:
+        """Whether a table that had no schema has one by now. Raises TableError if it should. Here
+        none should.
+        """
+        return False
 
     def locked(self, *tables: tuple[str, str]) -> AbstractContextManager[None]:
         """A context in which nobody else makes, alters or drops these tables, by namespace and

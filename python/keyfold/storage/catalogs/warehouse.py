@@ -131,8 +131,8 @@ class WarehouseCatalog:
         if mark and is_name(branch):
             return self._load(self.location(namespace[0], base), namespace[0], name, branch)
         found = self._load(self.location(namespace[0], name), namespace[0], name)
-        if found is None:
-            self.namespaces.check_missing(namespace[0], name)
+        if found is None and self.namespaces.check_missing(namespace[0], name):
+            return self._load(self.location(namespace[0], name), namespace[0], name)
         return found
 
     def _load(self, location: str, namespace: str, name: str, branch: str = "") -> Table | None:
