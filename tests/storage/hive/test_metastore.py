@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 import threading
@@ -14,7 +15,7 @@ import pytest
 
 from keyfold.errors import NotSupportedError, StoreError, TableError
 from keyfold.storage.catalogs.warehouse import open_catalog
-from keyfold.storage.hive import thrift
+from keyfold.storage.hive import metastore, thrift
 from keyfold.storage.hive.metastore import RefusedError, metastore_of
 from keyfold.storage.hive.tables import hive_type
 from keyfold.types.sql import from_sql
@@ -66,6 +67,23 @@ def test_a_call_byte_by_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     ugi += b"etl" + bytes.fromhex("0f0002 0b 00000001 00000003") + b"etl\0"
     assert asked == [ugi, CALLED]
+
+
+def test_a_server_that_is_silent_is_not_waited_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a machine that is switched off: each call has a connection of its own."""
+    monkeypatch.setattr(metastore, "_SECONDS_TO_CONNECT", 0.2)
+    with contextlib.ExitStack() as opened:
+        silent = opened.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        place = silent.getsockname()
+        for _ in range(3):  # which fill its queue
+            waiting = opened.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(place)
+        uri, asked = opened.enter_context(answering(WELCOME, ANSWER))
+        ours = metastore_of({"uri": f"thrift://127.0.0.1:{place[1]},{uri}"})
+        assert ours.databases() == ["default", "shop"]
+        assert len(asked) == 2
+        assert [port for _, port in ours._in_order] == [ours.addresses[1][1], place[1]]
 
 
 EXCEPTION = ANSWER[:29] + bytes.fromhex("0c0001 0b0001 00000004") + b"full" + b"\0\0"
@@ -148,7 +166,7 @@ def test_what_is_not_known_is_sent_back(tmp_path: Path) -> None:
     name = bytes.fromhex("80010002 00000007") + b"set_ugi" + struct.pack("!i", 0)
     with answering(name + out.getvalue()) as (uri, _):
         host, port = uri.removeprefix("thrift://").split(":")
-        connection = thrift.Service(host, int(port), 60)
+        connection = thrift.Service(host, int(port), 60, 60)
         found = connection.call("set_ugi")
         connection.close()
     assert found == of_all

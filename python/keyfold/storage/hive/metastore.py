@@ -18,9 +18,11 @@ from keyfold.storage.hive.thrift import ProtocolError, Service, Struct, UnknownC
 
 TYPE = "hive"
 _PORT = 9083
-_SECONDS = 60.0
+_SECONDS, _SECONDS_TO_CONNECT = 60.0, 10.0
 _ADVICE = "look at the catalog's setting uri and at the metastore's log"
+Address = tuple[str, int]
 Answer = TypeVar("Answer")
+_answered: dict[tuple[Address, ...], Address] = {}  # which of several was the last to do so
 
 
 class UnknownNameError(Exception):
@@ -65,7 +67,7 @@ def is_hive(options: Mapping[str, str]) -> bool:
 class Metastore:
     """A metastore at one of several addresses, asked as a user."""
 
-    addresses: tuple[tuple[str, int], ...]
+    addresses: tuple[Address, ...]
     user: str
 
     # ---- namespaces ----
@@ -149,14 +151,21 @@ class Metastore:
 
     def _connected(self) -> Service:
         failures = []
-        for host, port in self.addresses:
+        for host, port in self._in_order:
             try:
-                connection = Service(host, port, _SECONDS)
+                connection = Service(host, port, _SECONDS_TO_CONNECT, _SECONDS)
             except OSError as error:
                 failures.append(f"{host}:{port}: {error}")
                 continue
+            _answered[self.addresses] = host, port
             return connection
         raise StoreError(f"{self.shown} can't be reached ({'; '.join(failures)}); {_ADVICE}")
+
+    @property
+    def _in_order(self) -> list[Address]:
+        """The addresses, first that of the server that answered last."""
+        last = _answered.get(self.addresses)
+        return sorted(self.addresses, key=lambda address: address != last)
 
     def _said(self, call: str, ask: Callable[[], Answer]) -> Answer:
         try:
@@ -190,7 +199,7 @@ def metastore_of(options: Mapping[str, str]) -> Metastore:
     return Metastore(tuple(addresses), os.environ.get("HADOOP_USER_NAME") or getpass.getuser())
 
 
-def _address(uri: str, text: str) -> tuple[str, int]:
+def _address(uri: str, text: str) -> Address:
     place = urlsplit(text)
     try:
         port = place.port or _PORT

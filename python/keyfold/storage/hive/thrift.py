@@ -122,8 +122,9 @@ def items_of(value: Struct, field: int, kind: int = STRUCT) -> list[Any]:
 class Service:
     """An open connection to a service."""
 
-    def __init__(self, host: str, port: int, seconds: float) -> None:
-        self._socket = socket.create_connection((host, port), seconds)
+    def __init__(self, host: str, port: int, to_connect: float, seconds: float) -> None:
+        self._socket = socket.create_connection((host, port), to_connect)
+        self._socket.settimeout(seconds)
         self._file = self._socket.makefile("rb")
 
     def close(self) -> None:
