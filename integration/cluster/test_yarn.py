@@ -26,8 +26,7 @@ def test_jobs(wheel_file: Path, tmp_path: Path) -> None:
         quick[f"spark_{of}_{jit.CACHE_VARIABLE.replace('_', '__')}"] = kernels
     environment = clusters.installed(tmp_path, wheel_file)
     scala = ["--class", "keyfold.jobs.OnYarn", str(job_jar.build(tmp_path / "jobs.jar"))]
-    with yarn.running(tmp_path) as pids:
-        cluster = yarn.Yarn(tmp_path, pids, environment)
+    with yarn.running(tmp_path, environment) as cluster:
         jobs = (
             cluster.submit("client", "client", [str(yarn.JOB)], **quick),
             cluster.submit("cluster", "cluster", scala, **quick),

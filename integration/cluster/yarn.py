@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -83,6 +83,7 @@ class Yarn:
     folder: Path
     pids: tuple[int, int]
     environment: Installation
+    submitted: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def archive(self, mode: str) -> str:
         """What jobs of that mode ship."""
@@ -119,6 +120,7 @@ class Yarn:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
+        self.submitted.append(process)
         return Submitted(process, folder)
 
     def _environment(self, mode: str) -> dict[str, str]:
@@ -147,8 +149,8 @@ def for_driver(mode: str) -> list[str]:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[tuple[int, int]]:
-    """A resource manager and a node manager; their process ids."""
+def running(folder: Path, installed: Installation) -> Iterator[Yarn]:
+    """A resource manager and a node manager, and what is submitted to them."""
     jar = next(fetched.fetched("hdfs", "hadoop-client-minicluster-*.jar").glob("*.jar"))
     _configure(folder)
     own = fetched.fetched("yarn", "bcprov-*.jar") / "*"  # the resource manager makes certificates
@@ -158,6 +160,7 @@ def running(folder: Path) -> Iterator[tuple[int, int]]:
     java += [f"-Dlog4j2.configurationFile={folder / 'conf' / 'log4j2.properties'}"]
     java += ["--add-opens=java.base/java.lang=ALL-UNNAMED"]
     daemons: list[subprocess.Popen[bytes]] = []
+    submitted: list[subprocess.Popen[bytes]] = []
     try:
         for program in ("resourcemanager.ResourceManager", "nodemanager.NodeManager"):
             with (folder / f"{program.partition('.')[0]}.log").open("wb") as log:
@@ -167,13 +170,19 @@ def running(folder: Path) -> Iterator[tuple[int, int]]:
                     )
                 )
         manager = folder / "resourcemanager.log"
-        _until(lambda: "registered with capability" in manager.read_text(), manager)
-        yield daemons[0].pid, daemons[1].pid
+
+        def is_there() -> bool:
+            ended = [daemon.args for daemon in daemons if daemon.poll() is not None]
+            assert not ended, f"{ended}:\n{manager.read_text(errors='replace')[-6000:]}"
+            return "registered with capability" in manager.read_text()
+
+        _until(is_there, manager)
+        yield Yarn(folder, (daemons[0].pid, daemons[1].pid), installed, submitted)
     finally:
-        for daemon in reversed(daemons):
-            below = processes.descendants(daemon.pid)
-            daemon.kill()
-            daemon.wait()
+        for process in (*submitted, *reversed(daemons)):
+            below = processes.descendants(process.pid)
+            process.kill()
+            process.wait()
             for pid in processes.alive(below):
                 processes.kill(pid)
 
@@ -235,8 +244,7 @@ def main() -> None:
         (folder / "wheel").mkdir()
         wheel = packages.build(folder / "wheel") if given is None else given
         environment = clusters.installed(folder, wheel)
-        with running(folder) as pids:
-            yarn = Yarn(folder, pids, environment)
+        with running(folder, environment) as yarn:
             since = told("a resource manager and a node manager", since)
             for mode in ("client", "cluster"):
                 archive = yarn.archive(mode)
