@@ -64,9 +64,10 @@ class Stored:
         """The table after a full compaction by a worker, and the worker's peak."""
         spec = CompactionSpec(self.layout, {})
         task = Task(self.split, 5, (True,))
-        answer = worker.ask("compact", compaction=spec.to_json(), task=task.to_json())
-        message = CommitMessage.from_json(ok(answer)["files"])
-        return Stored(self.layout, (files_of([message]),)), peak(answer)
+        answer = worker.ask("compact", compaction=spec.to_json(), task=[task.to_json()])
+        (done,) = ok(answer)["done"]
+        message = CommitMessage.from_json(done["files"])
+        return Stored(self.layout, (files_of([message]),)), int(done["metrics"]["peak_bytes"])
 
 
 def ok(answer: dict[str, Any] | None) -> dict[str, Any]:
@@ -279,7 +280,7 @@ def test_what_does_not_fit_names_the_option(running: Server, tmp_path: Path) -> 
     worker = running.connect(memory=96 * MIB)
     spec = CompactionSpec(table.layout, {})
     task = Task(table.split, 5, (True,))
-    answer = worker.ask("compact", compaction=spec.to_json(), task=task.to_json())
+    answer = worker.ask("compact", compaction=spec.to_json(), task=[task.to_json()])
     assert "raise spark.keyfold.worker.memory" in answer["error"]["message"]
     worker.close()
 

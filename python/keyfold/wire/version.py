@@ -10,7 +10,7 @@ from importlib import metadata
 
 from keyfold.errors import EnvironmentMismatchError
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 
 @cache

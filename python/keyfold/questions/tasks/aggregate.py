@@ -15,8 +15,8 @@ from keyfold.bridge import frames
 from keyfold.bridge.channel import Channel
 from keyfold.group_by.accumulate import GroupError
 from keyfold.group_by.folds import call_of, folding
-from keyfold.group_by.frames import Frames
 from keyfold.group_by.stated import Folds
+from keyfold.group_by.window_frames import Frames
 from keyfold.kernels.buffers import values
 from keyfold.questions.tasks.folding import Folding, serve
 from keyfold.resources import budget

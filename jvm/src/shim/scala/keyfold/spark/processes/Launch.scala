@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory
 
 /** Both sides: starts a fork server and checks that it is the one this jar was made for. */
 object Launch {
-  private val Protocol = 1
+  private val Protocol = 2
   private val NoticeSeconds = 10L
   /** Python's one line, perhaps behind the end of another. */
   private val Answer = """\{"(?:ready|error)".*""".r

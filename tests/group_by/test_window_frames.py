@@ -11,7 +11,7 @@ from pyroaring import BitMap
 from keyfold.group_by import frames
 from keyfold.group_by.accumulate import GroupError
 from keyfold.group_by.folds import call_of, folding
-from keyfold.group_by.frames import Frames
+from keyfold.group_by.window_frames import Frames
 from keyfold.kernels.roaring import bitmaps
 
 BITMAPS = [bitmaps.write32(BitMap(some)) for some in ([], [1], [1, 7], range(90))]
