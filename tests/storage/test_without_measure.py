@@ -13,6 +13,7 @@ from typing import Any
 import fastavro
 import pytest
 
+import keyfold
 from keyfold.errors import CorruptDataError
 from keyfold.storage.metadata.documents import decode
 from keyfold.storage.table import Table
@@ -174,8 +175,11 @@ def failure_without_memory(folder: str) -> type[BaseException] | None:
     return None
 
 
-def test_memory_that_ends_is_no_damage(folder: str) -> None:
+def test_memory_that_ends_is_no_damage(tmp_path: Path) -> None:
     """Advice to go back to another snapshot would lose what is whole."""
+    folder = str(tmp_path)
+    table = keyfold.connect(folder).create_table("t", {"k": "INT", "v": "STRING"}, ["k"])
+    table.upsert([{"k": 1, "v": "long" * (16 << 20)}])
     assert issubclass(elsewhere(failure_without_memory, folder), MemoryError)
 
 
