@@ -142,6 +142,13 @@ def test_results_of_windows_come_together(spark: SparkSession, facts: DataFrame)
     assert named(frame, "StateRowsExec") == []
 
 
+def test_large_results_of_windows(spark: SparkSession) -> None:
+    """They come in parts: together they take far more than the rows."""
+    texts = "keyfold.listagg(lpad(CAST(id AS STRING), 20, '0')) OVER (ORDER BY id)"
+    frame = spark.sql(f"SELECT length({texts}) size FROM range(2500)")
+    assert sorted(row.size for row in frame.collect()) == [21 * n + 20 for n in range(2500)]
+
+
 def test_beside_python_functions(spark: SparkSession, facts: DataFrame) -> None:
     spark.udf.register("twice", lambda x: None if x is None else 2 * x, "BIGINT")
     query = "SELECT twice(k) j, keyfold.sum(twice(x)) FROM facts GROUP BY twice(k)"

@@ -80,6 +80,28 @@ def test_frames_are_as_folded_alone(name: str, most: int, monkeypatch: Any) -> N
     assert fold.values(0, 4).to_pylist() == [wanted[-1], *expected(call, grown, kind)]
 
 
+@pytest.mark.parametrize("name", CALLS)
+def test_large_results_come_in_parts(name: str, monkeypatch: Any) -> None:
+    """Results may take far more than rows: an answer has some of them, and the next goes on."""
+    for limit, size in {"_BYTES": 300, "_LARGE": 0, "_ANSWER_BYTES": 1}.items():
+        monkeypatch.setattr(frames, limit, size)
+    call, kind, values = CALLS[name]
+    fold = Frames(call_of(call), 1 << 16)
+    windows = [[(True, [value]) for value in values * 20], [(False, []), (True, values)]]
+    windows[0][0] = (False, values)
+    whole = added(fold, 0, windows, kind)
+    wanted, found, answers = expected(call, whole, kind), [], 0
+    while len(found) < len(wanted):
+        found += fold.values(len(found), len(wanted)).to_pylist()
+        answers += 1
+    assert found == wanted
+    assert answers > 1
+    fold.keep(len(whole) - 1)
+    assert fold.values(0, 1).to_pylist() == wanted[-1:]
+    added(fold, 1, [[(True, values)]], kind)
+    assert fold.values(1, 2).to_pylist() == expected(call, [values + values], kind)
+
+
 def test_what_fits_row_by_row_fits() -> None:
     """Two neighbours would not, without what comes before them."""
     call = call_of({"name": "sum", "type": "byte", "options": {}})

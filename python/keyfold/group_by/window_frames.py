@@ -2,7 +2,8 @@
 
 Rows of each group fold by themselves. What a group has of those that it goes on from is found for
 many groups at once: neighbours are put together, then pairs of them, and so on, so that the states
-of a thousand groups take some twenty calls.
+of a thousand groups take some twenty calls. Large states are put together one after another: pairs
+of them would take longer than the calls.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from keyfold.kernels.folds.picked import indices, take
 from keyfold.kernels.folds.running import Numbers
 
 _BYTES = 1 << 25  # of states that are put together at once
+_LARGE = 1 << 15  # bytes of a state that takes longer than a call
+_ANSWER_BYTES = 1 << 24  # of results, which may take far more than the rows of all groups
 
 
 class Frames:
@@ -31,6 +34,7 @@ class Frames:
         self.call = call
         self._own, self._united = (folding(call, most_waiting) for _ in range(2))
         self._goes_on: Any = np.zeros(0, dtype=np.bool_)
+        self._reached: tuple[int, pa.Array] | None = None  # the last group found, and its state
 
     @property
     def held(self) -> int:
@@ -47,9 +51,11 @@ class Frames:
         self._own.clear()
         self._united.clear()
         self._goes_on = np.zeros(0, dtype=np.bool_)
+        self._reached = None
 
     def add(self, groups: Numbers, column: pa.Array) -> None:
         """See `Folds.add`."""
+        self._reached = None
         goes_on = groups < 0
         numbers = np.where(goes_on, ~groups, groups)
         missing = int(numbers.max(initial=-1)) + 1 - len(self._goes_on)
@@ -61,6 +67,7 @@ class Frames:
 
     def merge(self, groups: Numbers, states: pa.Array) -> None:
         """See `Folds.merge`."""
+        self._reached = None
         self._own.merge(groups, states)
 
     def states(self, start: int, stop: int) -> Iterator[pa.Array]:
@@ -69,10 +76,16 @@ class Frames:
             yield found.slice(max(start - first, 0))
 
     def values(self, start: int, stop: int) -> pa.Array:
-        """See `Folds.values`."""
+        """The results of these groups, or of the first of them that take _ANSWER_BYTES."""
         if not self._goes_on[start:stop].any():
             return self._own.values(start, stop)
-        return pa.concat_arrays([self._of(states) for states in self.states(start, stop)])
+        found, size = list[pa.Array](), 0
+        for first, results in self._wholes(start, stop, as_values=True):
+            found.append(results.slice(max(start - first, 0)))
+            size += found[-1].nbytes
+            if size >= _ANSWER_BYTES:
+                break
+        return pa.concat_arrays(found)
 
     def keep(self, last: int) -> None:
         """Forget all groups but this one, which is the first then."""
@@ -80,24 +93,60 @@ class Frames:
         self.clear()
         self.merge(np.zeros(1, dtype=np.int32), state)
 
-    def _wholes(self, start: int, stop: int) -> Iterator[tuple[int, pa.Array]]:
-        """The states of these groups, and of those that the first one goes on from; each piece with
-        the group that it begins with.
+    def _wholes(
+        self, start: int, stop: int, *, as_values: bool = False
+    ) -> Iterator[tuple[int, pa.Array]]:
+        """The states of these groups, and of those that the first one goes on from, or their
+        values; each piece with the group that it begins with.
         """
         goes_on = np.zeros(stop, dtype=np.bool_)
         known = self._goes_on[:stop]
         goes_on[: len(known)] = known
-        first = start - int(np.argmin(goes_on[start::-1]))
+        first, before = start - int(np.argmin(goes_on[start::-1])), None
+        if self._reached is not None and first <= self._reached[0] <= start:
+            at, before = self._reached
+            first = at + 1
+            if at == start:
+                yield at, self._of(before) if as_values else before
+        if first == stop:
+            return
         own = pa.concat_arrays(list(self._own.states(first, stop)))
-        before = pa.nulls(1, own.type)
-        while first < stop:
+        before = pa.nulls(1, own.type) if before is None else before
+        while len(own):
             count = _fitting(before, own)
-            states = pa.concat_arrays([before, own.slice(0, count)])
-            on = np.concatenate(([False], goes_on[first : first + count]))
-            found = self._whole(states, on).slice(1)
-            if first + count > start:
-                yield first, found
-            before, own, first = found.slice(count - 1), own.slice(count), first + count
+            on = goes_on[first : first + count]
+            found, before = self._piece(before, own.slice(0, count), on, as_values=as_values)
+            own, first = own.slice(count), first + count
+            self._reached = first - 1, before
+            if first > start:
+                yield first - count, found
+
+    def _piece(
+        self, before: pa.Array, own: pa.Array, goes_on: Any, *, as_values: bool
+    ) -> tuple[pa.Array, pa.Array]:
+        """The states or values of groups that follow one whose state is `before`, and the state of
+        the last of them.
+        """
+        if as_values and max(before.nbytes, own.nbytes // len(own)) > _LARGE:
+            return self._in_turn(before, own, goes_on)
+        whole = pa.concat_arrays([before, own])
+        whole = self._whole(whole, np.concatenate(([False], goes_on))).slice(1)
+        last = take(whole, indices(np.array([len(whole) - 1])))
+        return self._of(whole) if as_values else whole, last
+
+    def _in_turn(self, before: pa.Array, own: pa.Array, goes_on: Any) -> tuple[pa.Array, pa.Array]:
+        """The values of such groups, one after another, and the state of the last."""
+        united, found, first = self._united, list[pa.Array](), np.zeros(1, dtype=np.int32)
+        united.clear()
+        united.merge(first, before)
+        for place, is_more in enumerate(goes_on.tolist()):
+            if not is_more:
+                united.clear()
+            united.merge(first, own.slice(place, 1))
+            found.append(united.values(0, 1))
+        (state,) = united.states(0, 1)
+        united.clear()
+        return pa.concat_arrays(found), state
 
     def _whole(self, states: pa.Array, goes_on: Any) -> pa.Array:
         try:

@@ -1,8 +1,8 @@
 """The question `aggregate`: rows of one task fold in groups, by the calls of a query (executor).
 
 The JVM numbers the groups and sends frames: `rows` and `states`, each with one Arrow stream, have
-no answer; `take` is answered with the states or values of some groups. `forget` leaves the last
-group of a window.
+no answer; `take` is answered with the states or values of some groups, of a window with the first
+of them that fit into an answer. `forget` leaves the last group of a window.
 """
 
 from collections.abc import Iterator

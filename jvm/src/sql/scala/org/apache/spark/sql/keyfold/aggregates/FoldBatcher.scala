@@ -43,6 +43,7 @@ final case class FoldBatcher()(functions: Seq[FoldFunction], ofFrames: Boolean =
   def take(column: Int, form: String, from: Int, until: Int)(took: ColumnarBatch => Unit): JsonNode = {
     val answer = worker.ask(Json.obj("take" -> column, "as" -> form, "from" -> from, "to" -> until))
     answers += 1
+    unasked = 0
     val rows = new ArrowBatchReader(worker.in)
     try while (worker.alive(rows.next())) took(rows.current)
     finally rows.close()
@@ -50,12 +51,10 @@ final case class FoldBatcher()(functions: Seq[FoldFunction], ofFrames: Boolean =
   }
 
   /** Whether the worker holds so much that its groups should be taken away soon. It is asked after some batches,
-    * because that waits until it has read them.
+    * because that waits until it has read them; after each of a window, whose groups may be of one row each.
     */
-  def isDue: Boolean = unasked >= BatchesBetween && {
-    unasked = 0
-    take(0, "state", 0, 0)(_ => ()).path("full").asBoolean
-  }
+  def isDue: Boolean =
+    unasked >= (if (ofFrames) 1 else BatchesBetween) && take(0, "state", 0, 0)(_ => ()).path("full").asBoolean
 
   /** Forgets all groups. */
   def clear(): Unit = {
