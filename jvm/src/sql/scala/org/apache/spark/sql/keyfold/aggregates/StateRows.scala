@@ -123,14 +123,14 @@ final case class StateRowsExec(calls: Seq[Alias], child: SparkPlan, frames: Opti
     child.execute().mapPartitions { rows =>
       val batcher = own.getOrElse(FoldBatcher()(folds))
       val arguments = folds.map(fold => UnsafeProjection.create(Seq(fold.argument), inputs))
-      val states = new GenericInternalRow(folds.size)
-      val whole = UnsafeProjection.create(all, all)
-      val joined = new JoinedRow
+      val (states, joined, whole) = (new GenericInternalRow(folds.size), new JoinedRow, UnsafeProjection.create(all, all))
       Iterator.continually(()).takeWhile(_ => rows.hasNext).flatMap { _ =>
         if (own.isEmpty) batcher.clear() else batcher.columns.foreach(_.forget())
         val some = new ArrayBuffer[(InternalRow, IndexedSeq[Long])]
-        while (rows.hasNext && some.size < StateRowsExec.MostRows && (some.isEmpty || !batcher.isDue)) {
+        var bytes = 0L
+        while (rows.hasNext && bytes < StateRowsExec.mostBytes && (some.isEmpty || !batcher.isDue)) {
           val row = rows.next().copy()
+          bytes += Math.max(StateRowsExec.leastBytes, row match { case made: UnsafeRow => made.getSizeInBytes; case _ => 0 })
           some += row -> batcher.columns.zip(arguments).map { case (column, argument) =>
             if (own.isEmpty) column.add(column.newGroup(), argument(row)) else argument(row).getLong(0)
           }
@@ -147,5 +147,5 @@ final case class StateRowsExec(calls: Seq[Alias], child: SparkPlan, frames: Opti
 }
 
 object StateRowsExec {
-  private val MostRows = 4096
+  private val (mostBytes, leastBytes) = (16L << 20, 4L << 10) // of the rows that are held, and of each: 4,096 at most
 }
