@@ -70,3 +70,18 @@ def test_rows_that_vectors_mark(tmp_path: Path) -> None:
     rows = table.scan().to_pylist()
     assert {row["v"] for row in rows if row["p"] == 0} == {7}
     assert len([row for row in rows if row["p"] == 1]) == 20
+
+
+def test_rows_that_wait_for_buckets(tmp_path: Path) -> None:
+    table = made(tmp_path, bucket="-2")
+    before = {row["k"]: row["v"] for row in table.scan().to_pylist()}
+    table.alter(options={"postpone.batch-write-fixed-bucket": "false"})
+    table.upsert([{"p": k % 2, "k": k, "v": 8} for k in range(40)])
+    lost, kept = sorted(tmp_path.rglob("data-u-*"))
+    lost.unlink()
+    (found,) = called(table)
+    assert found["file_path"] == str(lost)
+    assert called(table) == []
+    table.compact()
+    shown = dict.fromkeys((k for k in before if f"/p={k % 2}/" in str(kept)), 8)
+    assert {row["k"]: row["v"] for row in table.scan().to_pylist()} == before | shown

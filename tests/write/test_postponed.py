@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 
 import keyfold
 from keyfold import NotSupportedError, Table
 from keyfold.compact import postponed
+from keyfold.compact.jobs import PlannedJob
 from keyfold.compact.moved import moved
 from keyfold.storage import table as storage
 from keyfold.storage.commits import commit
@@ -23,6 +25,7 @@ from keyfold.storage.metadata.snapshot_files import live_of_snapshot
 from tests.option_names import option_names
 
 COLUMNS = {"p": "INT", "k": "BIGINT", "v": "BIGINT"}
+SEEN = "postpone.batch-write-fixed-bucket"
 
 
 def made(folder: Path, **options: str) -> Table:
@@ -188,16 +191,35 @@ def test_two_compactions_at_once(tmp_path: Path) -> None:
     table.upsert(rows(range(20), 1))
     planned = [postponed.plan_moves(now(table)) for _ in range(2)]
     table.upsert(rows(range(10, 30), 2))  # comes meanwhile, and waits for the next
-    lost = []
-    for job in planned:
-        compactions = []
-        for step in job.steps:
-            messages = [
-                moved(job.spec, task, task.number or 0, lambda: None) for task in step.tasks
-            ]
-            compactions.append(Compaction(step.step, messages))
-        lost.append(commit.compact(now(table), compactions)[1])
-    assert [len(found) for found in lost] == [0, 2]
+    assert [len(carried_out(table, job)) for job in planned] == [0, 2]
     assert rows_of(table) == dict.fromkeys(range(20), 1)
     table.compact()
     assert rows_of(table) == dict.fromkeys(range(10), 1) | dict.fromkeys(range(10, 30), 2)
+
+
+def carried_out(table: Table, job: PlannedJob) -> list[str]:
+    """What keeps planned steps from giving rows their buckets."""
+    compactions = []
+    for step in job.steps:
+        messages = [moved(job.spec, task, task.number or 0, lambda: None) for task in step.tasks]
+        compactions.append(Compaction(step.step, messages))
+    return [str(error) for error in commit.compact(now(table), compactions)[1].values()]
+
+
+def test_nobody_writes_to_rows_that_are_about_to_be_seen(tmp_path: Path) -> None:
+    """A job that begins after a compaction has not seen them. Other keys are not in the way."""
+    for key in (2, 6):
+        table = made(tmp_path / str(key), merge_engine="partial-update")
+        for is_seen in (True, False):
+            table.alter(options={SEEN: str(is_seen).lower()})
+            table.upsert(rows(range(0, 20, 2 if is_seen else 3), 1 if is_seen else 100))
+        planned = postponed.plan_moves(now(table))
+        table.alter(options={SEEN: "true"})
+        table.update(f"k = {key}", {"v": pc.add(pc.field("v"), 1)})
+        errors = carried_out(table, planned)
+        assert len(errors) == (key == 6)
+        assert all("p=0: data file" in error for error in errors)
+        assert all("holds keys of rows that wait for their buckets" in error for error in errors)
+        table.compact()
+        wanted = dict.fromkeys(range(0, 20, 2), 1) | {key: 2} | dict.fromkeys(range(0, 20, 3), 100)
+        assert rows_of(table) == wanted

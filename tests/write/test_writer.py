@@ -1,6 +1,7 @@
 """The writer: what it writes is what was folded, however much of it had to be spilled."""
 
 import random
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,18 @@ def test_renumbered_files_hold_the_same_rows(tmp_path: Path) -> None:
     again = [row | {"_SEQUENCE_NUMBER": spec.sequence} for row in stored(tmp_path, after)]
     assert again == before
     assert len(list(tmp_path.rglob("*.parquet"))) == 2
+
+
+def test_renumbered_files_that_wait_for_buckets_keep_the_form_of_their_names(
+    tmp_path: Path,
+) -> None:
+    """Paimon's compactions find the writer of such a file in its name, and fail without it."""
+    options = {"bucket": "-2", "postpone__batch_write_fixed_bucket": "false"}
+    found = harness.layout(tmp_path, ("k", "INT NOT NULL"), **options)
+    spec = harness.job(found)
+    messages = write(spec, harness.batches(found, [{"k": i} for i in range(50)]))
+    ((file,),) = [message.files for message in renumber(spec, messages, 77)]
+    assert re.match(rf"data-u-{spec.job}-s-\d+-w-", file.name)
 
 
 def test_renumbering_that_fails_leaves_no_new_file(

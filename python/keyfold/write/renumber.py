@@ -20,6 +20,7 @@ from keyfold.read.formats.wanted import Wanted
 from keyfold.wire.specs import SEQUENCE, CommitMessage, FileMeta, ScanSpec, WriteSpec
 from keyfold.write.changelog import changelog_target
 from keyfold.write.job import Job, delete_files
+from keyfold.write.keys.postponed import names_of_job
 from keyfold.write.parquet import Target, write_files
 
 Changed = Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -34,9 +35,10 @@ def renumber(
     """
     least = min((f.min_sequence for message in messages for f in message.files), default=0)
     changed = partial(_renumbered, sequence - least)
+    options = parse(spec.layout)
     with Job(spec.layout) as made:
         for message in messages:
-            target = Target(spec.layout, parse(spec.layout))
+            target = Target(spec.layout, options, names=names_of_job(spec, options))
             files = _anew(spec, message, message.files, target, changed)
             made.messages.append(replace(message, files=files))
             _remove(spec, message, message.files)

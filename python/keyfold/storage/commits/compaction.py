@@ -27,6 +27,7 @@ from keyfold.storage.metadata.entries import (
     Record,
     added,
     at_level,
+    by_place,
     changelog_of,
     rewritten,
 )
@@ -88,7 +89,7 @@ def fitting(
         try:
             put, kept = _placed(table, one, bucket, shares)
             if one.step.bucket == POSTPONED:
-                _check_number(table, one, found)
+                _check_moved(table, one, put, found, shares)
             replaced.add(one.place, one.messages, kept)
         except ConflictError as error:
             conflicts[one.step.job] = error
@@ -100,17 +101,31 @@ def fitting(
     return replaced.entries(base, Entries(deleted + ours, told), before, buckets)
 
 
-def _check_number(table: Table, one: Compaction, live: LiveFiles) -> None:
+def _check_moved(
+    table: Table, one: Compaction, put: Sequence[LiveFile], live: LiveFiles, shares: Shares
+) -> None:
     """Raises ConflictError if the partition of rows that get their buckets has another number of
-    buckets by now.
+    buckets by now, or if a job that began after the compaction has written to keys of these rows:
+    it has not seen them, and they would come before what it wrote.
     """
+    if not one.messages:
+        return  # none gets a bucket: their files are lost
     values, step = one.step.partition.values, one.step
+    where = f"compaction of table {table.layout.name}, {step.partition.text or 'all rows'}"
     found = live.totals({values}).get(values, step.total_buckets)
     if found != step.total_buckets:
         raise ConflictError(
-            f"compaction of table {table.layout.name}, {step.partition.text or 'all rows'}: "
-            f"another job has made {found} buckets meanwhile, not {step.total_buckets}"
+            f"{where}: another job has made {found} buckets meanwhile, not {step.total_buckets}"
         )
+    ours = by_place(put)
+    for other in live.in_places(ours):
+        for file in ours[other.partition, other.bucket]:
+            is_near = other.first <= file.last and file.first <= other.last
+            if file.min_sequence <= other.max_sequence and is_near and shares(file, other):
+                raise ConflictError(
+                    f"{where}: data file {other.name} of bucket {other.bucket}, committed "
+                    "meanwhile, holds keys of rows that wait for their buckets"
+                )
 
 
 def _placed(
