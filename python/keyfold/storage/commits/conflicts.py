@@ -80,12 +80,14 @@ def totals_of(files: Iterable[LiveFile]) -> Mapping[Partition, int]:
 def check_buckets(
     table: Table, messages: Sequence[CommitMessage], totals: Mapping[Partition, int]
 ) -> None:
-    """Raises TableError if a partition would hold files of different bucket counts: `totals` are
-    those that partitions keep.
+    """Raises TableError if partitions keep files of other bucket counts, those of `totals`. It is a
+    ConflictError if each partition may have a count of its own.
     """
     for message in messages:
         found = totals.get(message.partition.values, message.total_buckets)
         if message.bucket != POSTPONED and found != message.total_buckets:
+            if table.options.bucket == POSTPONED:
+                _check_count(table, found, [message], "has a partition of {} buckets by now")
             raise TableError(
                 f"table {table.layout.name}: a partition holds files of {found} buckets, the job "
                 f"wrote {message.total_buckets}: CALL sys.rescale(table, {message.total_buckets}) "
@@ -229,9 +231,8 @@ def number_to_pass(
     ours: dict[Place, int] = {}
     for message in messages:
         place = message.partition.values, message.bucket
-        lowest = min((file.min_sequence for file in message.files), default=None)
-        if lowest is not None:
-            ours[place] = min(lowest, ours.get(place, lowest))
+        for file in message.files:
+            ours[place] = min(file.min_sequence, ours.get(place, file.min_sequence))
     if not ours:
         return 0
     if (planned or 0) > base.id:  # rolled back since: ids say nothing of what came later
@@ -394,7 +395,5 @@ def _changed(table: Table, snapshot: Snapshot) -> tuple[list[LiveFile], list[Liv
 
 
 def _conflict(table: Table, found: str) -> ConflictError:
-    return ConflictError(
-        f"commit to table {table.layout.name}: {found} after the statement had read the table; "
-        "nothing has changed: run the statement again"
-    )
+    words = "after the statement had read the table; nothing has changed: run the statement again"
+    return ConflictError(f"commit to table {table.layout.name}: {found} {words}")

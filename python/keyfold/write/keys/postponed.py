@@ -4,7 +4,6 @@ many as it has already, or as new ones begin with; or one place for all rows tha
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -36,13 +35,13 @@ class BucketCounts:
 
 
 def names_of_job(spec: WriteSpec, options: TableOptions) -> Iterator[str]:
-    """The names of the data files of a task. Those of rows that get buckets later tell job and task
-    apart: Paimon's compactions read the files of each task by themselves, in their order.
+    """The names of the data files of a task. Those of rows that get buckets later name the job and
+    a writer: Paimon's compactions read the files of a writer in their order, and those of others
+    beside them. It is one for all jobs, so that what came last to a key stays.
     """
     if not is_postponing(options):
         return file_names()
-    writer = random.SystemRandom().randrange(1 << 31)
-    return file_names(f"data-u-{spec.job}-s-{writer}-w-")
+    return file_names(f"data-u-{spec.job}-s-0-w-")
 
 
 class PostponedPlaces:
