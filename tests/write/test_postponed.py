@@ -5,6 +5,7 @@ partition have as many as it began with, and what came last stays.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 import pytest
 
 import keyfold
-from keyfold import ConflictError, NotSupportedError, Table
+from keyfold import ConflictError, NotSupportedError, Table, TableError
 from keyfold.compact import postponed
 from keyfold.compact.jobs import PlannedJob
 from keyfold.compact.moved import moved
@@ -153,6 +154,16 @@ def test_statements_are_refused(tmp_path: Path) -> None:
     assert rows_of(table) == dict.fromkeys(range(9), 1) | {1: 5}
 
 
+def test_a_call_that_is_wrong_moves_no_rows(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.upsert(rows(range(9), 1))
+    with pytest.raises(TableError, match="compact_strategy is 'most'"):
+        table.compact(strategy="most")
+    with pytest.raises(TableError, match="max_bytes is 0"):
+        table.compact(max_bytes=0)
+    assert rows_of(table) == {}
+
+
 def test_partitions_that_are_replaced(tmp_path: Path) -> None:
     table = made(tmp_path)
     table.upsert(rows(range(20), 1))
@@ -238,3 +249,14 @@ def test_a_partition_that_gets_another_number_of_buckets_meanwhile(tmp_path: Pat
     with pytest.raises(ConflictError, match="a partition of 2 buckets by now, the job wrote 4"):
         publish(now(table), late, messages)
     assert rows_of(table) == dict.fromkeys(range(0, 9, 2), 1)
+
+
+def test_partitions_that_nobody_wrote_to_lately(tmp_path: Path) -> None:
+    """What waits was written too, where it is all that a partition has as well."""
+    table = made(tmp_path)
+    table.upsert(rows(range(20), 1))
+    table.compact(partition_idle_time="1 d")
+    assert rows_of(table) == {}
+    time.sleep(0.01)
+    table.compact(partition_idle_time="1 ms")
+    assert rows_of(table) == dict.fromkeys(range(20), 1)

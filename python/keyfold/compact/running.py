@@ -51,6 +51,7 @@ def compacted(
     moved: list[Row] = []
     loaded = [load()]  # once for most tables, whose rows have buckets
     if strategy != compaction_plan.AUTO and loaded[0].options.bucket == POSTPONED:
+        _planned(load, plan)  # says what is wrong with the call before rows are moved
         moves = partial(postponed.plan_moves, **asked)
         moved = _rows(runner, load, moves, f"{title}: buckets for rows of", rounds, dry_run)
         moved = [one for one in moved if one != skipped(None)]
