@@ -24,6 +24,8 @@ from keyfold.storage.commits import commit
 from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.snapshot_files import live_of_snapshot
+from keyfold.streams.batches import Shown, following
+from keyfold.streams.offsets import offset_at
 from keyfold.write.jobs import plan_job, publish
 from keyfold.write.writer import write
 from tests.option_names import option_names
@@ -190,6 +192,18 @@ def test_changes_show_rows_once_they_are_seen(tmp_path: Path) -> None:
         found = table.changes(written, last).to_arrow().to_pylist()
         assert {row["k"]: row["v"] for row in found} == dict.fromkeys(range(6), 1), producer
         assert len(found) == 6
+
+
+def test_batches_of_a_stream_count_rows_once_they_are_seen(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    for value in range(3):
+        table.upsert(rows(range(30), value))
+        table.compact(strategy="minor")
+    start, ends = offset_at(now(table), 0), list[int]()
+    while (end := following(now(table), start, Shown("rows"), {"rows": 10})) != start:
+        start = end
+        ends.append(end.snapshot)
+    assert ends == [1, 3, 5, 6]  # rows that wait are nothing yet
 
 
 def test_clones_hold_them(tmp_path: Path) -> None:

@@ -12,12 +12,13 @@ from typing import Any
 
 from keyfold.changelog import changes_plan as changes
 from keyfold.changelog.specs import ChangesRequest
-from keyfold.changelog.steps import steps
+from keyfold.changelog.steps import seen, steps
 from keyfold.changelog.views import ROWS, ROWS_ALONE
 from keyfold.options.changelogs import changelog_level
 from keyfold.read import scan_plan
 from keyfold.read.request import ReadRequest, Units
 from keyfold.storage.commits.conflicts import COMPACT
+from keyfold.storage.commits.moves import has_moved
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table
 from keyfold.streams.offsets import Offset, check, offset_at
@@ -119,12 +120,14 @@ def _admitted(sizes: Iterable[Mapping[str, int]], limits: Limits) -> int:
 
 
 def _added(table: Table, snapshot_id: int) -> Sequence[LiveFile]:
-    """The files whose records are new in a snapshot: none if it only compacted, or has expired."""
+    """The files whose records are new in a snapshot: none if it only compacted, or has expired.
+    Rows without a bucket are new when they get it.
+    """
     found = table.snapshots.find(snapshot_id)
-    if found is None or found.commit_kind == COMPACT:
+    if found is None or (found.commit_kind == COMPACT and not has_moved(table, found)):
         return ()
     with table.reading(found):
-        return [file for added, _ in table.manifests.changes(found) for file in added]
+        return seen(file for added, _ in table.manifests.changes(found) for file in added)
 
 
 def plan(
