@@ -136,11 +136,11 @@ class LiveFiles:
         """The number of buckets of the file of each partition that was added last to one."""
         found: dict[Partition, int] = {}
         for one, rows in self.parts():
-            for code, values in enumerate(one.partitions):
-                is_of = (one.codes[rows] == code) & (one.bucket[rows] >= 0)
-                of = rows[is_of] if values in partitions else rows[:0]
-                if len(of):
-                    found[values] = one.total_buckets.item(of[-1])
+            rows = rows[one.bucket[rows] >= 0][::-1]
+            codes, lasts = np.unique(one.codes[rows], return_index=True)
+            for code, row in zip(codes.tolist(), rows[lasts].tolist(), strict=True):
+                if one.partitions[code] in partitions:
+                    found[one.partitions[code]] = one.total_buckets.item(row)
         return found
 
     def buckets(self, partitions: Collection[Partition]) -> Iterator[tuple[Partition, int, str]]:
