@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from keyfold.storage.commits import commit
 from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.snapshot_files import live_of_snapshot
+from keyfold.storage.support import check_writable
 from keyfold.streams.batches import Shown, following
 from keyfold.streams.offsets import offset_at
 from keyfold.write.jobs import plan_job, publish
@@ -164,6 +166,17 @@ def test_a_call_that_is_wrong_moves_no_rows(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="max_bytes is 0"):
         table.compact(max_bytes=0)
     assert rows_of(table) == {}
+
+
+def test_an_order_by_snapshots_is_refused_later_too(tmp_path: Path) -> None:
+    """Rows that get their buckets would come after all that is written later."""
+    table = made(tmp_path, write_only="true")
+    match = "sequence.snapshot-ordering does not go with postponed buckets"
+    with pytest.raises(NotSupportedError, match=match):
+        table.alter(options={"sequence.snapshot-ordering": "true"})
+    by_paimon = {**now(table).layout.options, "sequence.snapshot-ordering": "true"}
+    with pytest.raises(NotSupportedError, match=match):
+        check_writable(replace(now(table).layout, options=by_paimon))
 
 
 def test_partitions_that_are_replaced(tmp_path: Path) -> None:

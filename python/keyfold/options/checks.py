@@ -59,7 +59,7 @@ def check_create(layout: TableLayout) -> None:
             f"table {layout.name}: option bucket-key goes with a fixed number of buckets, found "
             "bucket = -1, where index files say the bucket of each key"
         )
-    _check_postponed(layout, options)
+    check_postponed(layout, options)
     _check_columns(layout, options)
     _check_retention(layout, options)
     _check_tags(layout, options)
@@ -67,7 +67,7 @@ def check_create(layout: TableLayout) -> None:
     check_changelog(layout, options)
 
 
-def _check_postponed(layout: TableLayout, options: TableOptions) -> None:
+def check_postponed(layout: TableLayout, options: TableOptions) -> None:
     """Raises NotSupportedError if the table asks of rows what those without a bucket lack: a place
     in the order, and what is stored of their keys.
     """
@@ -103,6 +103,7 @@ def check_change(before: TableLayout, after: TableLayout) -> None:
         if before.options.get(name) != text:
             check_option(after, name, text)
     options, old = parse(after), parse(before)
+    check_postponed(after, options)
     _check_columns(after, options)
     if _retained(options) != _retained(old):
         _check_retention(after, options)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from keyfold.errors import NotSupportedError
 from keyfold.files import other_formats
+from keyfold.options.checks import check_postponed
 from keyfold.options.declared import TAG_CREATION_ELSEWHERE, VECTORS, known
 from keyfold.options.paimon import NEEDED_TO_READ, NEEDED_TO_WRITE
 from keyfold.options.parsing import parse
@@ -61,6 +62,7 @@ def check_writable(layout: TableLayout, *, rows: bool = False) -> None:
         check_cut_writable(layout)
     options = parse(layout)
     check_spanning_keys(layout, options)
+    check_postponed(layout, options)
     if options.tag_creation in TAG_CREATION_ELSEWHERE:
         expected = "none or process-time"
         raise _refused(layout, "tag.automatic-creation", options.tag_creation, "written", expected)
