@@ -101,7 +101,7 @@ def corpus(folder: Path) -> list[Conversation]:
     asks_compact = {
         "question": "compact",
         "compaction": CompactionSpec(layout, {}).to_json(),
-        "task": Task(split, 5, (True,)).to_json(),
+        "task": [Task(split, 5, (True,)).to_json()],
     }
     stream = pa.BufferOutputStream()
     with pa.ipc.new_stream(stream, rows.schema) as out:
@@ -223,7 +223,7 @@ def named_files(answer: dict[str, Any]) -> list[dict[str, Any]]:
     """The files that an answer hands over."""
     said = answer.get("ok") or {}
     told = (message.to_json() for message in messages_of(said.get(frames.TASKS, ())))
-    messages = [*told, *([said["files"]] if "files" in said else ())]
+    messages = [*told, *(one["files"] for one in said.get("done", ()) if "files" in one)]
     return [file for message in messages for file in message["files"]]
 
 
