@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import keyfold
 from keyfold import CorruptDataError, Table
 from keyfold.procedures import procedures
 from keyfold.procedures.declare import ProcedureCall
+from keyfold.write.jobs import plan_job, publish
+from keyfold.write.writer import write
 from tests.option_names import option_names
 from tests.procedures.called import Caller
 
@@ -85,3 +88,20 @@ def test_rows_that_wait_for_buckets(tmp_path: Path) -> None:
     table.compact()
     shown = dict.fromkeys((k for k in before if f"/p={k % 2}/" in str(kept)), 8)
     assert {row["k"]: row["v"] for row in table.scan().to_pylist()} == before | shown
+
+
+def test_one_of_the_files_that_tasks_of_a_job_wrote_to_a_bucket(tmp_path: Path) -> None:
+    options = {"merge_engine": "aggregation", "fields__v__aggregate_function": "sum"}
+    table = made(tmp_path, bucket="1", **options)
+    found = table._load()
+    spec = plan_job(found, tuple(COLUMNS))
+    tasks = ([{"p": 0, "k": k, "v": 5} for k in range(first, 40, 4)] for first in (0, 2))
+    batches = (pa.Table.from_pylist(rows, table.schema).to_batches() for rows in tasks)
+    messages = [message for task in batches for message in write(spec, task)]
+    publish(found, spec, messages)
+    before = {row["k"]: row["v"] for row in table.scan().to_pylist()}
+    name = messages[0].files[0].name
+    next(tmp_path.rglob(name)).unlink()
+    assert [Path(row["file_path"]).name for row in called(table)] == [name]
+    after = {row["k"]: row["v"] for row in table.scan().to_pylist()}
+    assert after == before | {k: before[k] - 5 for k in range(0, 40, 4)}

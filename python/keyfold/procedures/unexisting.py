@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 
 from keyfold.procedures.declare import Procedure, ProcedureCall, ProcedureParameter, Rows
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.compaction import Compaction
-from keyfold.storage.metadata.entries import LiveFile, by_place
+from keyfold.storage.metadata.entries import LiveFile, Place, by_place
 from keyfold.storage.metadata.snapshot_files import live_of_snapshot
 from keyfold.storage.table import Table
 from keyfold.wire.partitions import Partition
@@ -19,9 +18,11 @@ from keyfold.write.keys.shared_keys import SharedKeys
 def _remove(call: ProcedureCall, dry_run: bool) -> Rows:
     table = call.newest()
     table.check_writable()
-    lost = list(_lost(table))
+    places = _places(table)
+    lost = [file for files in places.values() for file in _lost(table, files)]
     if lost and not dry_run:
-        forgets = [Compaction(_step(table, files)) for files in by_place(lost).values()]
+        found = by_place(lost)
+        forgets = [Compaction(_step(table, found[at], places[at])) for at in found]
         _, conflicts = commit.compact(table, forgets, SharedKeys(table))
         for error in conflicts.values():
             raise error
@@ -36,29 +37,35 @@ def _remove(call: ProcedureCall, dry_run: bool) -> Rows:
     ]
 
 
-def _lost(table: Table) -> Iterator[LiveFile]:
-    """The files of the newest snapshot that are not in their folders."""
+def _places(table: Table) -> dict[Place, list[LiveFile]]:
+    """The files of the newest snapshot by their buckets."""
     if table.snapshot_id is None:
-        return
+        return {}
     snapshot = table.snapshots.read(table.snapshot_id)
     with table.reading(snapshot):
-        places = by_place(f for f in live_of_snapshot(table.manifests, snapshot).files())
-    for files in places.values():
-        there = {entry.name for entry in table.files.entries(files[0].folder(table.layout))}
-        yield from (f for f in files if f.external_path is None and f.name not in there)
+        return by_place(live_of_snapshot(table.manifests, snapshot).files())
 
 
-def _step(table: Table, files: list[LiveFile]) -> CompactionStep:
-    """The compaction of a bucket that makes nothing of lost files."""
-    first = files[0]
+def _lost(table: Table, files: list[LiveFile]) -> list[LiveFile]:
+    """The files of a bucket that are not in its folder."""
+    there = {entry.name for entry in table.files.entries(files[0].folder(table.layout))}
+    return [file for file in files if file.external_path is None and file.name not in there]
+
+
+def _step(table: Table, lost: list[LiveFile], every: list[LiveFile]) -> CompactionStep:
+    """The compaction of a bucket that makes nothing of lost files. Whatever their order was among
+    the files that stay, it is in nobody's way.
+    """
+    first, names = lost[0], {file.name for file in lost}
     return CompactionStep(
         str(uuid.uuid4()),
         Partition.of(table.layout, first.partition),
         first.bucket,
         first.total_buckets,
         first.level,
-        tuple(Merged(((file.name, file.level),), oldest=False) for file in files),
-        vectors={file.name: file.vector for file in files if file.vector is not None},
+        tuple(Merged(((file.name, file.level),), oldest=False) for file in lost),
+        vectors={file.name: file.vector for file in lost if file.vector is not None},
+        below=tuple(file.name for file in every if file.name not in names),
     )
 
 
