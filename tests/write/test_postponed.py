@@ -4,6 +4,7 @@ partition have as many as it began with, and what came last stays.
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 import time
 from collections.abc import Sequence
@@ -276,6 +277,29 @@ def test_a_partition_that_gets_another_number_of_buckets_meanwhile(tmp_path: Pat
     with pytest.raises(ConflictError, match="a partition of 2 buckets by now, the job wrote 4"):
         publish(now(table), late, messages)
     assert rows_of(table) == dict.fromkeys(range(0, 9, 2), 1)
+
+
+@pytest.mark.parametrize(
+    ("zone", "first", "second"),
+    [
+        ("Europe/Berlin", "2026-03-28T23:30Z", "2026-03-29T00:15Z"),
+        ("America/New_York", "2026-03-08T10:45Z", "2026-03-08T11:15Z"),
+    ],
+)
+def test_rows_keep_their_order_where_clocks_are_set_forward(
+    tmp_path: Path, zone: str, first: str, second: str
+) -> None:
+    """Manifests have the times of files as a clock on the wall shows them."""
+    table = made(tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", zone)
+        time.tzset()
+        for value, at in enumerate((first, second)):
+            patch.setattr(time, "time", dt.datetime.fromisoformat(at).timestamp)
+            table.upsert(rows(range(4), value))
+        table.compact()
+        assert rows_of(table) == dict.fromkeys(range(4), 1)
+    time.tzset()
 
 
 def test_partitions_that_nobody_wrote_to_lately(tmp_path: Path) -> None:

@@ -311,11 +311,14 @@ def _wall_clock(epoch_millis: int) -> int:
 
 
 def created_millis(file: LiveFile) -> int:
-    """The time at which the file was written: the inverse of `_wall_clock`."""
+    """The time at which the file was written: the inverse of `_wall_clock`, but in the hour that
+    clocks which are set back show twice.
+    """
     stored = file.file["_CREATION_TIME"]
     if isinstance(stored, datetime.datetime):
-        stored = int(stored.timestamp() * 1000)
-    return int(stored) - time.localtime(stored // 1000).tm_gmtoff * 1000
+        stored = round(stored.timestamp() * 1000)
+    seconds, millis = divmod(int(stored), 1000)
+    return int(time.mktime((*time.gmtime(seconds)[:8], -1))) * 1000 + millis
 
 
 def split_of(
