@@ -1,6 +1,5 @@
 """Rows that Spark may expect behind the conditions which a scan decides by itself."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -45,18 +44,13 @@ NAMED = [where("IN", "k", 1, 5, 9), Predicate("AND", (where("=", "j", 1),))]
     ("decided", "expected"),
     [
         ([], ROWS),
-        ([where("=", "k", 5)], 1),
-        ([where("=", "j", 1)], 250),
-        ([where("IN", "j", 1, 2)], 500),
-        ([where("<", "k", 100)], 100),
-        ([where(">=", "k", 100), where("<", "k", 300)], 200),
-        ([Predicate("AND", (where(">=", "k", 100), where("<", "k", 300))), where("=", "j", 0)], 50),
-        (NAMED, 1),
+        (NAMED, 3),
+        ([where("=", "k", 5), where("=", "j", 1)], 1),
+        # some columns of the key may have any value
+        ([where("=", "k", 5)], ROWS),
+        ([where("<", "k", 100), where("=", "j", 1)], ROWS),
         ([Predicate("OR", (where("=", "k", 1), where("=", "k", 2)))], ROWS),
         ([where("=", "v", 1)], ROWS),
-        # keys that were not there when they were counted
-        ([where(">", "k", 5000)], ROWS),
-        ([where(">", "k", 20, type="string")], ROWS),
     ],
 )
 def test_rows_of_an_analyzed_table(
@@ -64,7 +58,7 @@ def test_rows_of_an_analyzed_table(
 ) -> None:
     found = of_scan(analyzed(table), ["k"], 2 * ROWS, decided)
     assert found is not None
-    assert found["rows"] == pytest.approx(expected, abs=1)
+    assert found["rows"] == expected
 
 
 def test_keys_that_are_named_are_counted_without_an_analysis(table: Table) -> None:
@@ -74,35 +68,7 @@ def test_keys_that_are_named_are_counted_without_an_analysis(table: Table) -> No
 
 
 def test_no_more_rows_than_those_of_files_that_are_read(table: Table) -> None:
-    found = of_scan(analyzed(table), ["k"], 20, [where("<", "k", 100)])
+    found = of_scan(analyzed(table), ["k"], 2, NAMED)
     assert found is not None
-    assert found["rows"] == 10
-
-
-def test_ranges_count_until_a_table_has_grown(table: Table) -> None:
-    known = analyzed(table)
-    harness.upsert(known, [{"k": k, "j": 0, "v": 1} for k in range(ROWS, 2 * ROWS)])
-    grown = tables.reload(known)
-    found = of_scan(grown, ["k"], 3 * ROWS, [where(">", "k", 900)])
-    assert found is not None
-    assert found["rows"] == 1500
-    assert of_scan(grown, ["k"], 3 * ROWS, NAMED) == found | {"rows": 3} | {
-        "columns": {"k": found["columns"]["k"] | {"distinct": 3}}
-    }
-
-
-@pytest.mark.parametrize(
-    ("low", "high"), [(0.0, math.inf), (-math.inf, 5.0), (-math.inf, math.inf), (-1.7e308, 1.7e308)]
-)
-def test_a_range_without_an_end_says_nothing(tmp_path: Path, low: float, high: float) -> None:
-    new = tables.new_table(tables.column("k", "DOUBLE"), tables.column("v"), key="k", bucket="1")
-    found = tables.table(tmp_path, new)
-    harness.upsert(found, [{"k": low, "v": 1}, {"k": 1.0, "v": 1}, {"k": high, "v": 1}])
-    ends = {
-        name: {"literal": str(end), "type": "double"}
-        for name, end in (("low", low), ("high", high))
-    }
-    store(tables.reload(found), 3, [KNOWN | ends | {"name": "k", "distinct": 3}])
-    known = of_scan(tables.reload(found), ["k"], 3)
-    assert known is not None
-    assert known["rows"] == 3
+    assert found["rows"] == 1
+    assert found["columns"]["k"]["distinct"] == 1

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from keyfold.read.row_estimate import most_rows, share
+from keyfold.read.row_estimate import most_rows
 from keyfold.storage.commits import commit
 from keyfold.storage.metadata import table_statistics
 from keyfold.storage.metadata.table_statistics import (
@@ -20,8 +20,6 @@ from keyfold.types.literals import FLOATING, Constant, value_of
 from keyfold.types.logical import DataType, name_of
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
-
-_GROWN = 1.1  # times as many rows, from which on what was counted says little of ranges of keys
 
 
 def store(table: Table, rows: int, columns: Iterable[Mapping[str, Any]]) -> int | None:
@@ -77,11 +75,8 @@ def of_scan(
     if found is None or found.rows is None:
         return {"rows": int(most)} if most < rows else None
     known = _by_name(table.layout, found)
-    then, now = _rows_stored(table, found)
+    then = _rows_stored(table, found)
     merged = int(min(rows, rows * found.rows // max(then, 1), most))
-    if now <= then * _GROWN:
-        whole = now * found.rows / max(then, 1)
-        merged = min(merged, max(1, math.ceil(whole * share(table.layout, known, decided))))
     return {
         "rows": merged,
         "columns": {
@@ -117,11 +112,9 @@ def _by_name(layout: TableLayout, found: TableStatistics) -> dict[str, ColumnSta
     return {column.name: by_id[column.id] for column in layout.columns if column.id in by_id}
 
 
-def _rows_stored(table: Table, found: TableStatistics) -> tuple[int, int]:
-    """The number of stored rows when the table was analyzed, that of now if it is forgotten, and
-    that of now.
-    """
+def _rows_stored(table: Table, found: TableStatistics) -> int:
+    """The number of stored rows when the table was analyzed; that of now if it is forgotten."""
     assert table.snapshot_id is not None
     then = table.snapshots.find(found.snapshot_id)
     now = table.snapshots.read(table.snapshot_id)
-    return (then or now).total_record_count or 0, now.total_record_count or 0
+    return (then or now).total_record_count or 0
