@@ -231,7 +231,7 @@ class HiveNames(Namespaces):
             self._register(name, table, found.layout, place)
 
     def _noted_of(self, place: str) -> dict[str, str]:
-        """What the copy of the table at a place has of it."""
+        """The properties that the copy of the table at a place gives to the metastore."""
         schemas = Schemas(self.files, place, place)
         newest = schemas.latest_id()
         return {} if newest is None else hive_tables.properties_of(schemas.read(newest).layout)
