@@ -58,7 +58,7 @@ READ_ONLY = (
     {"metadata.iceberg.storage": "table-location"},
 )
 REFUSED = (
-    {"bucket": "-2"},
+    {"postpone.merge-on-read": "true", "bucket": "-2"},
     {"manifest.format": "orc"},
     {"manifest.format": "parquet"},
     {"data-file.path-directory": "data"},

@@ -48,8 +48,8 @@ CREATE TABLE t (id INT, PRIMARY KEY (id))
 TBLPROPERTIES ('changelog-producer.compaction-interval' = '1 h');
 -- error: file.format | orc
 CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('file.format' = 'orc');
--- error: bucket | -2
-CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('bucket' = '-2');
+-- error: bucket | -3
+CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('bucket' = '-3');
 -- error: bucket | 0
 CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('bucket' = '0');
 -- error: bucket | many
