@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
-from keyfold.group_by import frames
+from keyfold.group_by import window_frames
 from keyfold.group_by.accumulate import GroupError
 from keyfold.group_by.folds import call_of, folding
 from keyfold.group_by.window_frames import Frames
@@ -64,7 +64,7 @@ def expected(call: dict[str, Any], whole: list[list[Any]], kind: pa.DataType) ->
 @pytest.mark.parametrize("most", [1, 300, 1 << 25])
 def test_frames_are_as_folded_alone(name: str, most: int, monkeypatch: Any) -> None:
     """Whatever is put together at once; and after groups were forgotten the last one goes on."""
-    monkeypatch.setattr(frames, "_BYTES", most)
+    monkeypatch.setattr(window_frames, "_BYTES", most)
     call, kind, values = CALLS[name]
     draw = Random(f"{name}{most}")
     fold = Frames(call_of(call), 1 << 16)
@@ -84,7 +84,7 @@ def test_frames_are_as_folded_alone(name: str, most: int, monkeypatch: Any) -> N
 def test_large_results_come_in_parts(name: str, monkeypatch: Any) -> None:
     """Results may take far more than rows: an answer has some of them, and the next goes on."""
     for limit, size in {"_BYTES": 300, "_LARGE": 0, "_ANSWER_BYTES": 1}.items():
-        monkeypatch.setattr(frames, limit, size)
+        monkeypatch.setattr(window_frames, limit, size)
     call, kind, values = CALLS[name]
     fold = Frames(call_of(call), 1 << 16)
     windows = [[(True, [value]) for value in values * 20], [(False, []), (True, values)]]
