@@ -7,10 +7,8 @@ from __future__ import annotations
 import datetime as dt
 import random
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +19,6 @@ from keyfold import ConflictError, NotSupportedError, Table, TableError
 from keyfold.compact import postponed
 from keyfold.compact.jobs import PlannedJob
 from keyfold.compact.moved import moved
-from keyfold.storage import table as storage
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.metadata.entries import LiveFile
@@ -32,6 +29,7 @@ from keyfold.streams.offsets import offset_at
 from keyfold.write.jobs import plan_job, publish
 from keyfold.write.writer import write
 from tests.option_names import option_names
+from tests.write.test_dynamic_buckets import now, rows, rows_of
 
 COLUMNS = {"p": "INT", "k": "BIGINT", "v": "BIGINT"}
 SEEN = "postpone.batch-write-fixed-bucket"
@@ -42,23 +40,6 @@ def made(folder: Path, **options: str) -> Table:
     names = {"bucket": "-2", "postpone.batch-write-fixed-bucket": "false"}
     catalog = keyfold.connect(folder, threads=2)
     return catalog.create_table("t", COLUMNS, ["p", "k"], ["p"], names | option_names(options))
-
-
-def rows(keys: Sequence[int], value: int) -> list[dict[str, Any]]:
-    """Rows of keys, whose partition is the rest by two."""
-    return [{"p": key % 2, "k": key, "v": value} for key in keys]
-
-
-def now(table: Table) -> storage.Table:
-    """The table as storage has it."""
-    return table._load()
-
-
-def rows_of(table: Table) -> dict[int, int]:
-    """The rows by key; fails if a key is there twice."""
-    found = table.scan().to_pylist()
-    assert len({row["k"] for row in found}) == len(found)
-    return {row["k"]: row["v"] for row in found}
 
 
 def files_of(table: Table) -> list[LiveFile]:

@@ -58,11 +58,6 @@ class STORAGE:
     BUCKET_COLUMNS, SORT_COLUMNS, PARAMETERS = 8, 9, 10
 
 
-def is_hive(options: Mapping[str, str]) -> bool:
-    """Whether a catalog's options name a Hive Metastore."""
-    return (options.get("metastore") or options.get("type") or "").lower() == TYPE
-
-
 @dataclass(frozen=True)
 class Metastore:
     """A metastore at one of several addresses, asked as a user."""
