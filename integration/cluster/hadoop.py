@@ -11,7 +11,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from xml.sax.saxutils import escape
 import pyspark
 
 from integration import fetched
+from tests.ports import free_port
 
 SERVER = "org.apache.hadoop.hdfs.server"
 TOOLS = "org.apache.hadoop.hdfs.tools"
@@ -43,7 +44,12 @@ class Cluster:
         """Run one of Hadoop's tools."""
         java = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"{TOOLS}.{program}"]
         done = subprocess.run(
-            [*java, *command], env=self.environment, capture_output=True, text=True, check=False
+            [*java, *command],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
@@ -64,8 +70,6 @@ class Cluster:
 @contextmanager
 def running(folder: Path) -> Iterator[Cluster]:
     """A cluster whose files are in a folder."""
-    jar = next(fetched.fetched("hdfs", "hadoop-client-minicluster-*.jar").glob("*.jar"))
-    jars = Path(pyspark.__file__).parent / "jars"
     (folder / "conf").mkdir()
     places = {name: f"127.0.0.1:{free_port()}" for name in NAME_NODES}
     service = {
@@ -74,10 +78,8 @@ def running(folder: Path) -> Iterator[Cluster]:
         **{f"dfs.namenode.rpc-address.{SERVICE}.{n}": place for n, place in places.items()},
     }
     _configure(folder / "conf", folder, service)
-    path = os.pathsep.join(map(str, [folder / "conf", jar, jars / "*"]))
-    environment = os.environ | {"CLASSPATH": path}
     first, second = NAME_NODES
-    cluster = Cluster(f"hdfs://{places[first]}", folder, environment, service)
+    cluster = Cluster(f"hdfs://{places[first]}", folder, environment(folder), service)
     try:
         formatting = _name_node(cluster, first, "-format", "-nonInteractive")
         assert formatting.wait(DEADLINE) == 0, (folder / "log").read_text()[-3000:]
@@ -98,9 +100,31 @@ def running(folder: Path) -> Iterator[Cluster]:
             node.wait()
 
 
+def environment(folder: Path) -> dict[str, str]:
+    """That of Hadoop's programs with the settings in `conf` of the folder."""
+    jar = next(fetched.fetched("hdfs", "hadoop-client-minicluster-*.jar").glob("*.jar"))
+    jars = Path(pyspark.__file__).parent / "jars"
+    return os.environ | {"CLASSPATH": os.pathsep.join(map(str, [folder / "conf", jar, jars / "*"]))}
+
+
 def _name_node(cluster: Cluster, name: str, *arguments: str) -> subprocess.Popen[bytes]:
     own = {"dfs__ha__namenode__id": name, "dfs__namenode__name__dir": str(cluster.folder / name)}
     return cluster.start("namenode.NameNode", *arguments, **own)
+
+
+def until(cluster: Cluster, done: Callable[[], object]) -> None:
+    """Ask until it raises no error, as long as all processes run."""
+    since = time.monotonic()
+    while True:
+        try:
+            done()
+        except (OSError, RuntimeError):
+            log = (cluster.folder / "log").read_text(errors="replace")[-3000:]
+            assert time.monotonic() < since + DEADLINE, log
+            assert all(node.poll() is None for node in cluster.nodes), log
+            time.sleep(0.2)
+        else:
+            return
 
 
 def _configure(folder: Path, data: Path, service: dict[str, str]) -> None:
@@ -123,12 +147,17 @@ def _configure(folder: Path, data: Path, service: dict[str, str]) -> None:
         "dfs.namenode.safemode.min.datanodes": str(DATA_NODES),
         "dfs.namenode.safemode.extension": "0",
     }
+    write_settings(folder, settings, "core-site.xml", "hdfs-site.xml")
+
+
+def write_settings(folder: Path, settings: Mapping[str, str], *files: str) -> None:
+    """Hadoop's files of settings in the folder, which have all of them alike."""
     lines = [
         f"<property><name>{name}</name><value>{escape(value)}</value></property>"
         for name, value in settings.items()
     ]
     text = f"<configuration>{''.join(lines)}</configuration>"
-    for name in ("core-site.xml", "hdfs-site.xml"):
+    for name in files:
         (folder / name).write_text(text, encoding="utf-8")
 
 
@@ -139,28 +168,7 @@ def _wait(cluster: Cluster) -> None:
     import hdfs_native  # noqa: PLC0415 - tests of other rooms need none
 
     address = cluster.uri.removeprefix("hdfs://").split(":")
-    _until(cluster, lambda: socket.create_connection((address[0], int(address[1]))).close())
+    until(cluster, lambda: socket.create_connection((address[0], int(address[1]))).close())
     cluster.admin("DFSHAAdmin", "-transitionToActive", NAME_NODES[0])
     client = hdfs_native.Client(cluster.uri)
-    _until(cluster, lambda: client.mkdirs("/is-there", create_parent=True))
-
-
-def _until(cluster: Cluster, done: Callable[[], object]) -> None:
-    since = time.monotonic()
-    while True:
-        try:
-            done()
-        except (OSError, RuntimeError):
-            log = (cluster.folder / "log").read_text(errors="replace")[-3000:]
-            assert time.monotonic() < since + DEADLINE, log
-            assert all(node.poll() is None for node in cluster.nodes), log
-            time.sleep(0.2)
-        else:
-            return
-
-
-def free_port() -> int:
-    """A port of this machine that is free now."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
+    until(cluster, lambda: client.mkdirs("/is-there", create_parent=True))

@@ -17,14 +17,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 from integration import fetched
-from integration.cluster import clusters
+from integration.cluster import clusters, hadoop
 from integration.cluster.clusters import SPARK_HOME, Installation
-from integration.cluster.hadoop import free_port
 from integration.faults import processes
 from integration.release import packages
+from tests.ports import free_port
 
 SERVER = "org.apache.hadoop.yarn.server"
 JOB = Path(__file__).with_name("jobs") / "yarn_job.py"
@@ -213,14 +212,8 @@ def _configure(folder: Path) -> None:
     for name in ("address", "scheduler.address", "resource-tracker.address", "admin.address"):
         settings[f"{manager}.{name}"] = f"{host}:{free_port()}"
     settings[f"{manager}.webapp.address"] = f"{host}:0"
-    lines = [
-        f"<property><name>{name}</name><value>{escape(value)}</value></property>"
-        for name, value in settings.items()
-    ]
-    text = f"<configuration>{''.join(lines)}</configuration>"
     (folder / "conf" / "log4j2.properties").write_text(LOGGING)
-    for file in ("core-site.xml", "yarn-site.xml"):
-        (folder / "conf" / file).write_text(text, encoding="utf-8")
+    hadoop.write_settings(folder / "conf", settings, "core-site.xml", "yarn-site.xml")
 
 
 def _until(is_so: Callable[[], bool], log: Path) -> None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.ports import free_port
 
 USER, PASSWORD = "paimon", "a-password-that-nobody-may-read"
 START_SECONDS = 60
@@ -43,8 +44,7 @@ def running() -> Iterator[dict[str, str]]:
         made = [program("initdb"), "-D", name + "/data", "-U", USER, "-A", "scram-sha-256"]
         made += ["--pwfile", str(password), "-N", "--no-locale", "-E", "UTF8"]
         subprocess.run(made, check=True, capture_output=True, cwd=name, **called)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         served = [program("postgres"), "-D", name + "/data", "-p", str(port), "-k", name]
         served += ["-h", "127.0.0.1", "-c", "fsync=off", "-c", "shared_buffers=16MB"]
         with (folder / "log").open("w") as log:

@@ -4,29 +4,31 @@ pyspark's jars: each finds, reads, writes, alters, renames and drops what the ot
 
 from __future__ import annotations
 
-import contextlib
 import shutil
-import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 import keyfold
-from integration.cluster.hadoop import free_port
-from integration.faults import processes
-from integration.paimon import gateway
-from integration.paimon.java_catalog import SHOP, Java, Options
+from integration.paimon import gateway, hive_server
+from integration.paimon.java_catalog import (
+    SCHEMA,
+    SHOP,
+    Java,
+    Options,
+    drop_all,
+    rename_and_alter,
+    rows,
+    take_turns,
+)
 from integration.paimon.library import library
 from keyfold.errors import (
     KeyfoldError,
-    NamespaceExistsError,
     NotSupportedError,
     TableError,
     TableExistsError,
@@ -35,13 +37,6 @@ from keyfold.storage.catalogs import hive_names
 from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.hive import tables, thrift
 from keyfold.storage.hive.metastore import Metastore, RefusedError, metastore_of
-
-SERVER = {
-    "javax.jdo.option.ConnectionURL": "jdbc:derby:memory:names;create=true",
-    "datanucleus.schema.autoCreateAll": "true",
-    "hive.metastore.schema.verification": "false",
-    "datanucleus.connectionPoolingType": "NONE",  # pyspark lacks the usual one
-}
 
 
 @pytest.fixture(scope="module")
@@ -53,26 +48,7 @@ def java() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def uri(java: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     """That of a metastore in the process of Paimon's Java."""
-    jvm, port = java.jvm, free_port()
-    conf = jvm.org.apache.hadoop.hive.conf.HiveConf()
-    own = {"hive.metastore.warehouse.dir": str(tmp_path_factory.mktemp("hive") / "default")}
-    for name, value in (SERVER | own).items():
-        conf.set(name, value)
-    bridge = jvm.org.apache.hadoop.hive.shims.ShimLoader.getHadoopThriftAuthBridge()
-
-    def serve() -> None:
-        with contextlib.suppress(Py4JError):  # the process ends while it serves
-            jvm.org.apache.hadoop.hive.metastore.HiveMetaStore.startMetaStore(port, bridge, conf)
-
-    threading.Thread(target=serve, daemon=True).start()
-
-    def is_there() -> bool:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-            return True
-        return False
-
-    assert processes.wait_until(is_there, processes.DEADLINE)
-    return f"thrift://127.0.0.1:{port}"
+    return hive_server.started(java, tmp_path_factory.mktemp("hive"))
 
 
 @pytest.fixture
@@ -87,36 +63,9 @@ def options(uri: str, tmp_path: Path) -> Iterator[Options]:
         metastore.drop_database(SHOP)
 
 
-def rows(options: Options, table: str) -> dict[int, str]:
-    found = keyfold.connect(**options).table(f"{SHOP}.{table}").scan().to_arrow().to_pylist()
-    return {row["k"]: row["v"] for row in found}
-
-
-SCHEMA = pa.schema([pa.field("k", pa.int32(), nullable=False), pa.field("v", pa.string())])
-
-
 def test_each_reads_and_writes_what_the_other_made(java: Any, options: Options) -> None:
-    ours, theirs = keyfold.connect(**options), Java(java, options)
-    ours.create_namespace(SHOP, {"team": "blue", "comment": "all of it"})
-    with theirs.opened() as catalog:
-        found = catalog.getDatabase(SHOP)
-        assert found.options()["team"] == "blue"
-        assert found.comment().get() == "all of it"
-    made = ours.create_table(f"{SHOP}.ours", SCHEMA, primary_key=["k"], options={"bucket": "1"})
-    made.upsert([{"k": 1, "v": "a"}])
-    assert theirs.names() == ["ours"]
-    theirs.write("ours", 2, "b")
-    assert theirs.read("ours") == rows(options, "ours") == {1: "a", 2: "b"}
-
-    theirs.create("theirs")
-    theirs.write("theirs", 1, "x")
-    ours.table(f"{SHOP}.theirs").upsert([{"k": 1, "v": "y"}, {"k": 3, "v": "z"}])
-    assert theirs.read("theirs") == rows(options, "theirs") == {1: "y", 3: "z"}
-    with pytest.raises(TableExistsError):
-        ours.create_table(f"{SHOP}.theirs", SCHEMA, primary_key=["k"])
-    with pytest.raises(Py4JJavaError, match="TableAlreadyExistException"):
-        theirs.create("ours")
-    assert theirs.names() == ["ours", "theirs"]
+    """The metastore has alike entries for the tables of both sides."""
+    take_turns(Java(java, options))
     (one, other) = metastore_of(options).tables(SHOP)
     differs = {"createTime": 4, "lastAccessTime": 5}.values()
     assert {field for field in one.keys() | other.keys() if field not in one} <= set(differs)
@@ -128,48 +77,24 @@ def test_each_reads_and_writes_what_the_other_made(java: Any, options: Options) 
 
 
 def test_each_alters_renames_and_drops(java: Any, options: Options) -> None:
-    ours, theirs = keyfold.connect(**options), Java(java, options)
-    with theirs.opened() as catalog:
-        catalog.createDatabase(SHOP, False)
-    with pytest.raises(NamespaceExistsError):
-        ours.create_namespace(SHOP)
-    theirs.create("t")
-    ours.rename_table(f"{SHOP}.t", f"{SHOP}.u")
-    theirs.write("u", 1, "a")
-    with theirs.opened() as catalog:
-        catalog.renameTable(theirs.named("u"), theirs.named("w"), False)
-    assert rows(options, "w") == {1: "a"}
-    change = theirs.paimon.schema.SchemaChange.setOption("num-sorted-run.stop-trigger", "9")
-    with theirs.opened() as catalog:
-        catalog.alterTable(theirs.named("w"), [change], False)
-    table = ours.table(f"{SHOP}.w")
-    table.alter(options={"num-sorted-run.compaction-trigger": "7"}, add={"n": "INT"})
+    theirs = Java(java, options)
+    rename_and_alter(theirs)
     noted = metastore_of(options).table(SHOP, "w")
     assert noted is not None
     assert thrift.pairs_of(noted, 9)["num-sorted-run.compaction-trigger"] == "7"
     assert thrift.pairs_of(noted, 9)["primary-key"] == "k"
     columns = thrift.items_of(thrift.struct_of(noted, 7), 1)
     assert [thrift.text_of(one, 2) for one in columns] == ["int", "string", "int"]
-    with theirs.opened() as catalog:
-        found = catalog.getTable(theirs.named("w")).options()
-        assert found["num-sorted-run.stop-trigger"] == "9"
-        assert found["num-sorted-run.compaction-trigger"] == "7"
-    theirs.create("gone")
-    with theirs.opened() as catalog:
-        catalog.dropTable(theirs.named("gone"), False)
-    assert ours.tables(SHOP) == ["w"]
-    ours.drop_table(f"{SHOP}.w")
-    assert theirs.names() == []
+    drop_all(theirs, "w")
     assert not (Path(options["warehouse"]) / f"{SHOP}.db" / "w").exists()
-    ours.drop_namespace(SHOP)
-    with theirs.opened() as catalog:
-        assert SHOP not in list(catalog.listDatabases())
 
 
 def test_a_table_at_a_place_of_its_own(java: Any, options: Options, tmp_path: Path) -> None:
     """It is external: it can't be renamed here, and its files outlive it."""
     ours, theirs = keyfold.connect(**options), Java(java, options)
-    ours.create_namespace(SHOP)
+    ours.create_namespace(SHOP, {"comment": "all of it"})
+    with theirs.opened() as catalog:
+        assert catalog.getDatabase(SHOP).comment().get() == "all of it"
     place = tmp_path / "elsewhere" / "t"
     theirs.create("t", path=f"file:{place}")
     theirs.write("t", 1, "a")

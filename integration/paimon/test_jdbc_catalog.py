@@ -12,17 +12,22 @@ from concurrent.futures import ThreadPoolExecutor, TimeoutError
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 import keyfold
 from integration.fetched import fetched
 from integration.keyed import create_keyed
 from integration.paimon import gateway, postgresql
-from integration.paimon.java_catalog import SHOP, Java, Options
-from keyfold.errors import NamespaceExistsError, StoreError, TableExistsError
+from integration.paimon.java_catalog import (
+    SHOP,
+    Java,
+    Options,
+    drop_all,
+    rename_and_alter,
+    take_turns,
+)
+from keyfold.errors import StoreError
 from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.jdbc.database import database_of
 from tests.storage.tables import new_table
@@ -55,69 +60,20 @@ def options(request: pytest.FixtureRequest, tmp_path: Path) -> Options:
     return named | {"lock.enabled": "true"} | request.getfixturevalue("server")
 
 
-def rows(options: Options, table: str) -> dict[int, str]:
-    found = keyfold.connect(**options).table(f"{SHOP}.{table}").scan().to_arrow().to_pylist()
-    return {row["k"]: row["v"] for row in found}
-
-
 def test_each_reads_and_writes_what_the_other_made(java: Any, options: Options) -> None:
-    ours, theirs = keyfold.connect(**options), Java(java, options)
-    ours.create_namespace(SHOP, {"team": "blue"})
-    with theirs.opened() as catalog:
-        assert catalog.getDatabase(SHOP).options()["team"] == "blue"
-    schema = pa.schema([pa.field("k", pa.int32(), nullable=False), pa.field("v", pa.string())])
-    made = ours.create_table(f"{SHOP}.ours", schema, primary_key=["k"], options={"bucket": "1"})
-    made.upsert([{"k": 1, "v": "a"}])
-    assert theirs.names() == ["ours"]
-    theirs.write("ours", 2, "b")
-    assert theirs.read("ours") == rows(options, "ours") == {1: "a", 2: "b"}
-
-    theirs.create("theirs")
-    theirs.write("theirs", 1, "x")
-    ours.table(f"{SHOP}.theirs").upsert([{"k": 1, "v": "y"}, {"k": 3, "v": "z"}])
-    assert theirs.read("theirs") == rows(options, "theirs") == {1: "y", 3: "z"}
-    with pytest.raises(TableExistsError):
-        ours.create_table(f"{SHOP}.theirs", schema, primary_key=["k"])
-    with pytest.raises(Py4JJavaError, match="TableAlreadyExistException"):
-        theirs.create("ours")
-    assert theirs.names() == ["ours", "theirs"]
+    take_turns(Java(java, options))
 
 
 def test_each_alters_renames_and_drops(java: Any, options: Options) -> None:
-    ours, theirs = keyfold.connect(**options), Java(java, options)
-    with theirs.opened() as catalog:
-        catalog.createDatabase(SHOP, False)
-    with pytest.raises(NamespaceExistsError):
-        ours.create_namespace(SHOP)
-    theirs.create("t")
-    ours.rename_table(f"{SHOP}.t", f"{SHOP}.u")
-    theirs.write("u", 1, "a")
-    with theirs.opened() as catalog:
-        catalog.renameTable(theirs.named("u"), theirs.named("w"), False)
-    assert rows(options, "w") == {1: "a"}
-    change = theirs.paimon.schema.SchemaChange.setOption("num-sorted-run.stop-trigger", "9")
-    with theirs.opened() as catalog:
-        catalog.alterTable(theirs.named("w"), [change], False)
-    ours.table(f"{SHOP}.w").alter(options={"num-sorted-run.compaction-trigger": "7"})
-    with theirs.opened() as catalog:
-        found = catalog.getTable(theirs.named("w")).options()
-        assert found["num-sorted-run.stop-trigger"] == "9"
-        assert found["num-sorted-run.compaction-trigger"] == "7"
+    theirs = Java(java, options)
+    rename_and_alter(theirs)
     stored = "SELECT property_value FROM paimon_table_properties WHERE catalog_key = ? "
     stored += "AND property_key = ?"
     with database_of(options).connection() as connection:
         key = options["catalog-key"]
         assert connection.ask(stored, key, "num-sorted-run.compaction-trigger") == [("7",)]
         assert connection.ask(stored, key, "primary-key") == [("k",)]
-    theirs.create("gone")
-    with theirs.opened() as catalog:
-        catalog.dropTable(theirs.named("gone"), False)
-    assert ours.tables(SHOP) == ["w"]
-    ours.drop_table(f"{SHOP}.w")
-    assert theirs.names() == []
-    ours.drop_namespace(SHOP)
-    with theirs.opened() as catalog:
-        assert SHOP not in list(catalog.listDatabases())
+    drop_all(theirs, "w")
 
 
 @pytest.mark.parametrize("options", [POSTGRESQL], indirect=True)

@@ -6,7 +6,6 @@ import hmac
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,6 +17,8 @@ from contextlib import contextmanager
 from email.utils import formatdate
 from pathlib import Path
 from typing import IO
+
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 PLACE = ROOT / "build/azurite"
@@ -34,8 +35,7 @@ DEADLINE = 60
 def running() -> Iterator[str]:
     """The endpoint of an account with a container."""
     assert PROGRAM.exists(), MISSING
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     command = [_node(), str(PROGRAM), "--blobPort", f"{port}", "--inMemoryPersistence"]
     command += ["--silent", "--skipApiVersionCheck", "--disableTelemetry"]
     accounts = {"AZURITE_ACCOUNTS": f"{ACCOUNT}:{KEY}"}
