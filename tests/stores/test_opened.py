@@ -12,6 +12,7 @@ import pytest
 from keyfold.errors import EnvironmentMismatchError, NotSupportedError, TableError
 from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.stores import opened
+from keyfold.stores.files import Files
 
 SILENT = """
 from keyfold.errors import EnvironmentMismatchError
@@ -73,3 +74,15 @@ def test_a_store_that_does_not_answer_is_not_waited_for(tmp_path: Path) -> None:
         )
     assert "gs://bucket/lake can't be reached (TimeoutError: no answer" in done.stdout
     assert "GOOGLE_APPLICATION_CREDENTIALS" in done.stdout
+
+
+def test_tables_with_logins_of_their_own_keep_their_clients() -> None:
+    """As a REST server hands them out."""
+
+    def opened_once_more() -> list[Files]:
+        logins = ({"session_token": f"{number}"} for number in range(200))
+        return [opened.store_of("s3://bucket/lake/t", login) for login in logins]
+
+    before = opened_once_more()
+    again = opened_once_more()
+    assert all(one is other for one, other in zip(before, again, strict=True))

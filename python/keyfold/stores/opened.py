@@ -54,7 +54,9 @@ def store_of(location: str, options: Mapping[str, str]) -> Files:
     return _store(f"{place.scheme}://{place.netloc}", frozenset(options.items()))
 
 
-@lru_cache(maxsize=16)  # renewed secrets leave clients behind that nobody asks for again
+# Each table may have a login of its own. Renewed ones leave clients behind that nobody asks for
+# again, of a tenth of a megabyte each.
+@lru_cache(maxsize=256)
 def _store(root: str, options: frozenset[tuple[str, str]]) -> Files:
     kind = HadoopFiles if root.startswith(f"{settings.HADOOP}:") else ObjectFiles
     return kind(root, dict(options))
@@ -69,7 +71,7 @@ def _check_folder(path: Path) -> None:
         )
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)
 def _reach(root: str, options: frozenset[tuple[str, str]]) -> None:
     """Raises EnvironmentMismatchError if the store has never answered and does not answer now,
     TableError if it has no such bucket.
