@@ -38,6 +38,21 @@ def test_public_classes_have_names_of_their_own() -> None:
     assert set(twice) == set(SHARED), f"rename, or say in SHARED why not: {twice}"
 
 
+# Names that mean something else in each folder, so that a stack trace does not tell what is meant:
+# each stands once, and other modules say of what.
+OF_ANYTHING = (
+    *("catalog", "changes", "declare", "functions", "history", "planner", "records"),
+    *("kinds", "places", "plan", "ranges", "running"),
+)
+
+
+def test_modules_of_vague_names_stand_once() -> None:
+    places = defaultdict(list)
+    for source in SOURCES:
+        places[source.stem].append(str(source.relative_to(PACKAGE)))
+    assert {name: places[name] for name in OF_ANYTHING if len(places[name]) > 1} == {}
+
+
 def first_sentences(source: Path) -> Iterator[tuple[int, str]]:
     """The line and the docstring of the module, its classes and functions."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef)

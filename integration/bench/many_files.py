@@ -30,7 +30,7 @@ from integration.bench import page
 from integration.bench.cells import short, table
 from keyfold.bridge import frames
 from keyfold.compact import jobs
-from keyfold.lookup.plan import plan_lookup
+from keyfold.lookup.lookup_plan import plan_lookup
 from keyfold.questions.scan import plan_scan
 from keyfold.read.request import ReadRequest
 from keyfold.read.scan_plan import plan

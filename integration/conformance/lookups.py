@@ -11,8 +11,8 @@ from integration.conformance.case import Case, Lookup, Rows
 from integration.conformance.session import CATALOG
 from integration.conformance.values import literal
 from keyfold.errors import KeyfoldError
+from keyfold.lookup.lookup_plan import plan_lookup
 from keyfold.lookup.matches import look_up_prefix
-from keyfold.lookup.plan import plan_lookup
 from keyfold.lookup.rows_of_keys import look_up
 from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.table import Table

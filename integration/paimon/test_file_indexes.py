@@ -17,7 +17,7 @@ from integration.paimon.library import Paimon
 from integration.paimon.sides import NAMESPACE, Change, Java, Keyfold, Shape
 from keyfold.errors import CorruptDataError
 from keyfold.lookup.indexes import MOST_KEYS
-from keyfold.lookup.plan import plan_lookup
+from keyfold.lookup.lookup_plan import plan_lookup
 from keyfold.lookup.rows_of_keys import look_up
 from keyfold.tables.table import Table
 

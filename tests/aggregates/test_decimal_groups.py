@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from keyfold.aggregates.running import Overflow, extremes, sums
+from keyfold.aggregates.group_totals import Overflow, extremes, sums
 
 EXACT = Context(prec=100)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from keyfold.changelog import ranges
+from keyfold.changelog import snapshot_ranges as ranges
 from keyfold.changelog.changes_plan import plan
-from keyfold.changelog.ranges import SnapshotRange
+from keyfold.changelog.snapshot_ranges import SnapshotRange
 from keyfold.changelog.specs import ChangesRequest
 from keyfold.changelog.views import AUDIT_LOG, BINLOG, CHANGE, CHANGES, ROWS, VERSION
 from keyfold.errors import NotSupportedError, SnapshotExpiredError, TableError

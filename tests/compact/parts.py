@@ -7,7 +7,7 @@ from typing import Any
 
 from keyfold.compact import compaction_plan, jobs, rescale
 from keyfold.compact.jobs import Outcome
-from keyfold.compact.running import abandon
+from keyfold.compact.running_job import abandon
 from keyfold.options import provided
 from keyfold.options.parsing import parse
 from keyfold.storage.commits import rescale as storage

@@ -13,7 +13,7 @@ import pytest
 from keyfold.compact import after_write, compaction_plan
 from keyfold.compact.after_write import CompactionTurns, compact_after_write
 from keyfold.compact.rescaling import rescaled
-from keyfold.compact.running import ROUNDS, compacted
+from keyfold.compact.running_job import ROUNDS, compacted
 from keyfold.compact.task_runner import Made
 from keyfold.errors import ConflictError, TableError
 from keyfold.storage.table import Table, open_newest

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from keyfold.compact import after_write
-from keyfold.compact.running import CONFLICT
+from keyfold.compact.running_job import CONFLICT
 from keyfold.errors import ConflictError
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table

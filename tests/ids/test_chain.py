@@ -8,7 +8,7 @@ import pytest
 
 from keyfold.errors import CorruptDataError, TableError
 from keyfold.ids.chain import Chain
-from keyfold.ids.ranges import Ranges
+from keyfold.ids.id_ranges import Ranges
 from keyfold.stores.files import UnsettledError
 from keyfold.stores.opened import store_of
 from keyfold.types.logical import Atomic

@@ -334,7 +334,7 @@ FAMILIES: dict[str, tuple[Callable[[Random, Path], None], tuple[str, ...]]] = {
         (
             "keyfold.kernels.keys.packed",
             "keyfold.kernels.groups.by_key",
-            "keyfold.kernels.records",
+            "keyfold.kernels.array_tuples",
             "keyfold.merge.",
         ),
     ),

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from keyfold.errors import TableError
 from keyfold.files.footers import KEPT
+from keyfold.lookup.key_places import LookupPlan
+from keyfold.lookup.lookup_plan import plan_lookup
 from keyfold.lookup.matches import look_up_prefix
-from keyfold.lookup.places import LookupPlan
-from keyfold.lookup.plan import plan_lookup
 from keyfold.lookup.row_group_cache import RowGroupCache
 from keyfold.lookup.rows_of_keys import look_up
 from keyfold.lookup.warm import Warm

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 import keyfold
-from keyfold.compact.running import compacted
+from keyfold.compact.running_job import compacted
 from keyfold.kernels.ops import DELETE
 from keyfold.questions import partitions
 from keyfold.tables import calls

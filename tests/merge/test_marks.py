@@ -11,7 +11,7 @@ from keyfold.kernels.ops import ADD, RETRACT, SKIP
 from keyfold.merge.column_results import Columns
 from keyfold.merge.engine import MergeStep
 from keyfold.merge.marks.mark_columns import NAMED, OVERWRITTEN, Bits, Marks, marks_of, unmarked
-from keyfold.merge.marks.ops import column_ops
+from keyfold.merge.marks.mark_effects import column_ops
 from keyfold.testing.tables import layout
 
 WIDE = layout({"k": "INT"} | {f"c{i}": "INT" for i in range(1, 131)}, ["k"])

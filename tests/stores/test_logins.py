@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from keyfold.errors import EnvironmentMismatchError
 from keyfold.stores import settings
-from keyfold.stores.kinds import KINDS
+from keyfold.stores.store_kinds import KINDS
 from tests.concurrency import jobs
 from tests.stores import azurite, kinds, moved_clock, proxy, server
 from tests.stores.proxy import Answer, Request

@@ -24,9 +24,9 @@ from keyfold.aggregates.declaration import (
     Settings,
 )
 from keyfold.aggregates.nested import column_of
+from keyfold.kernels.array_tuples import lists_of
 from keyfold.kernels.folds.elements import NO_LIMIT, Rules, collected
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
-from keyfold.kernels.records import lists_of
 from keyfold.options.values import boolean
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import DataType

@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types
 
-from keyfold.aggregates import running
+from keyfold.aggregates import group_totals
+from keyfold.kernels.array_tuples import Groups
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.folds.running import Numbers
-from keyfold.kernels.records import Groups
 from keyfold.types.logical import DataType
 
 Ops = npt.NDArray[np.int8]
@@ -136,7 +136,7 @@ class _Declaration:
     normalize: Callable[[pa.Array], pa.Array] | None = None
     normalizes_states: bool = True
     check: Callable[[pa.Array], None] | None = None
-    running: "Callable[[pa.DataType], running.GroupValues | None] | None" = None
+    running: "Callable[[pa.DataType], group_totals.GroupValues | None] | None" = None
     of_nothing: str | None = None
     result_of_any: DataType | None = None
     over_records: str | None = None

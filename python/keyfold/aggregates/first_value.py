@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from keyfold.aggregates.declaration import ANY, Inputs, Pick, Records
-from keyfold.aggregates.running import ends
+from keyfold.aggregates.group_totals import ends
+from keyfold.kernels.array_tuples import Groups
 from keyfold.kernels.buffers import Mask, Rows, ones, validity
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.ops import ADD, RESET, REVERSED
-from keyfold.kernels.records import Groups
 
 
 @kernel("void(uint8[::1], Groups, int64[::1])")

@@ -27,10 +27,10 @@ from keyfold.aggregates.declaration import (
     Records,
     Settings,
 )
+from keyfold.kernels.array_tuples import Texts, texts_of
 from keyfold.kernels.buffers import Mask, Rows, pack
 from keyfold.kernels.folds.texts import Joint, Parts, join_distinct, join_texts
 from keyfold.kernels.ops import ADD, RESET, SKIP
-from keyfold.kernels.records import Texts, texts_of
 from keyfold.options.values import boolean
 from keyfold.types.logical import DataType, describe, name_of
 

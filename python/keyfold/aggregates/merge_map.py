@@ -25,11 +25,11 @@ from keyfold.aggregates.declaration import (
     Settings,
 )
 from keyfold.aggregates.nested import column_of
+from keyfold.kernels.array_tuples import lists_of
 from keyfold.kernels.buffers import Rows, Signs, ones, validity
 from keyfold.kernels.folds.keyed import Keyed, kept_by_key
 from keyfold.kernels.groups.codes import codes, ranks
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
-from keyfold.kernels.records import lists_of
 from keyfold.options.values import word
 from keyfold.types.logical import DataType, Map, Row, describe
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from keyfold.aggregates.declaration import BOOLEAN, COMPARABLE, Accepts, Inputs, Pick, Records
-from keyfold.aggregates.running import extremes
+from keyfold.aggregates.group_totals import extremes
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.folds.extremes import pick_extremes, rank
 from keyfold.kernels.ops import ADD, RESET

@@ -17,10 +17,10 @@ from keyfold.aggregates.declaration import (
     Parameter,
     Settings,
 )
+from keyfold.kernels.array_tuples import Gathered
 from keyfold.kernels.buffers import Mask, Rows, pack, validity
 from keyfold.kernels.groups.codes import ranks
 from keyfold.kernels.ops import RESET, RETRACT, SKIP
-from keyfold.kernels.records import Gathered
 from keyfold.options.values import names, one_of
 from keyfold.types.logical import Array, DataType, Row
 

@@ -19,11 +19,11 @@ from keyfold.aggregates.nested import (
     nested_key,
     table_of,
 )
+from keyfold.kernels.array_tuples import lists_of
 from keyfold.kernels.buffers import Mask, validity
 from keyfold.kernels.folds.keyed import Keyed, kept_by_key, last_valid_in_place
 from keyfold.kernels.groups.codes import codes
 from keyfold.kernels.ops import ADD, RESET
-from keyfold.kernels.records import lists_of
 from keyfold.types.logical import DataType
 
 

@@ -31,13 +31,13 @@ from keyfold.aggregates.nested import (
     nested_key,
     order_of,
 )
+from keyfold.kernels.array_tuples import lists_of
 from keyfold.kernels.buffers import validity
 from keyfold.kernels.folds.elements import NO_LIMIT, Rules, collected
 from keyfold.kernels.folds.extremes import rank
 from keyfold.kernels.folds.keyed import Keyed, kept_by_key
 from keyfold.kernels.groups.codes import codes
 from keyfold.kernels.ops import RESET, RETRACT, SKIP
-from keyfold.kernels.records import lists_of
 from keyfold.options.values import names, whole
 from keyfold.types.logical import DataType
 

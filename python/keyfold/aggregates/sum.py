@@ -14,13 +14,13 @@ import numpy.typing as npt
 from pyarrow import types
 
 from keyfold.aggregates.declaration import NUMERIC, Fold, FoldResult, Inputs, Records
-from keyfold.aggregates.running import sums
+from keyfold.aggregates.group_totals import sums
+from keyfold.kernels.array_tuples import Groups
 from keyfold.kernels.buffers import Floats, Mask, Rows, column_of, dtype_of, validity, values
 from keyfold.kernels.folds.decimals import beyond, halves, sum_decimals
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.keys.words import values_of_decimal
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
-from keyfold.kernels.records import Groups
 
 
 @kernel("int64(int64[::1], uint8[::1], Groups, int64[::1], uint8[::1])")

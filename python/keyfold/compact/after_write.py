@@ -11,7 +11,7 @@ import os
 import threading
 from dataclasses import dataclass
 
-from keyfold.compact.running import CONFLICT, Load, compacted
+from keyfold.compact.running_job import CONFLICT, Load, compacted
 from keyfold.compact.task_runner import TaskRunner
 from keyfold.storage.metadata.entries import Place
 

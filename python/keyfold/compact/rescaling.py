@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keyfold.compact import rescale
-from keyfold.compact.running import Load, abandon
+from keyfold.compact.running_job import Load, abandon
 from keyfold.compact.task_runner import TaskRunner, counted
 from keyfold.errors import TableError
 from keyfold.options.parsing import parse

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.aggregates.declaration import BadRecord
-from keyfold.aggregates.running import GroupValues, Overflow
+from keyfold.aggregates.group_totals import GroupValues, Overflow
 from keyfold.errors import CorruptDataError, FoldOverflowError, KeyfoldError, TableError
 from keyfold.group_by.bound import CATALOG, BoundCall
 from keyfold.group_by.rounds import Rounds

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.aggregates.declaration import Aggregate, BadRecord, Inputs
+from keyfold.aggregates.group_totals import Flags, Overflow
 from keyfold.aggregates.results import column_result
-from keyfold.aggregates.running import Flags, Overflow
 from keyfold.kernels.buffers import Mask, Rows
 from keyfold.kernels.folds.picked import indices, take
 from keyfold.kernels.folds.running import Numbers

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from keyfold.errors import TableError
 from keyfold.files.buckets import BucketKey
-from keyfold.ids.ranges import Ranges
+from keyfold.ids.id_ranges import Ranges
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.keys.membership import find
 from keyfold.lookup.of_tasks import Plans

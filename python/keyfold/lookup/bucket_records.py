@@ -19,7 +19,7 @@ from keyfold.kernels.keys.comparable import Keys
 from keyfold.kernels.keys.membership import find
 from keyfold.lazy import cached_property
 from keyfold.lookup.indexes import without_others
-from keyfold.lookup.places import BucketOfKeys
+from keyfold.lookup.key_places import BucketOfKeys
 from keyfold.lookup.row_group_cache import KeptFile
 from keyfold.merge.kinds import is_retract, of
 from keyfold.merge.plan import MergePlan

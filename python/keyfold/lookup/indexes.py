@@ -15,7 +15,7 @@ import numpy as np
 from keyfold.files.column_mapping import StoredColumn, sources
 from keyfold.files.file_indexes import SUFFIX, BloomFilter, Spans, filters_of, hash_of
 from keyfold.kernels.keys.membership import Flags
-from keyfold.lookup.places import BucketOfKeys
+from keyfold.lookup.key_places import BucketOfKeys
 from keyfold.read.keyset import KeySet
 from keyfold.resources.cache import Cache
 from keyfold.stores.files import Files

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from keyfold.errors import TableError
 from keyfold.kernels.buffers import Rows
-from keyfold.lookup.places import LookupPlan
+from keyfold.lookup.key_places import LookupPlan
 from keyfold.lookup.rows_of_keys import by_bucket, key_columns, look_up, schema_of, stored, taken
 from keyfold.options.parsing import parse
 from keyfold.read.keyset import KeySet

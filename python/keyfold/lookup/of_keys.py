@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.files.paimon_values import hashes
+from keyfold.lookup.key_places import LookupPlan, LookupRequest
+from keyfold.lookup.lookup_plan import is_by_partition, plan_lookup
 from keyfold.lookup.of_tasks import PlannedLookups
-from keyfold.lookup.places import LookupPlan, LookupRequest
-from keyfold.lookup.plan import is_by_partition, plan_lookup
 from keyfold.lookup.rows_of_keys import key_columns, may_be_keys, partitions_of
 from keyfold.merge.plan import check_mergeable
 from keyfold.options.parsing import parse

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.lazy import cached_property
-from keyfold.lookup.plan import is_by_partition, plan_lookup
+from keyfold.lookup.lookup_plan import is_by_partition, plan_lookup
 from keyfold.lookup.row_group_cache import RowGroupCache
 from keyfold.lookup.rows_of_keys import Spread, key_columns, one_by_one, partitions_of
 from keyfold.lookup.warm import Warm

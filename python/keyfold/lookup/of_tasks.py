@@ -9,7 +9,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from keyfold.lazy import cached_property
-from keyfold.lookup.places import LookupPlan, LookupRequest
+from keyfold.lookup.key_places import LookupPlan, LookupRequest
 from keyfold.wire.codec import Wire
 from keyfold.wire.layout import TableLayout
 

@@ -23,7 +23,7 @@ from keyfold.files.paimon_values import hashes
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.folds.picked import indices, take
 from keyfold.lookup.indexes import without_others
-from keyfold.lookup.places import BucketOfKeys, LookupPlan
+from keyfold.lookup.key_places import BucketOfKeys, LookupPlan
 from keyfold.read import task
 from keyfold.read.keyset import KeySet
 from keyfold.read.reader import read

@@ -16,7 +16,7 @@ from keyfold.files.sections import needs_sequence, sequence_range
 from keyfold.kernels.keys.comparable import encode
 from keyfold.lazy import cached_property
 from keyfold.lookup.bucket_records import KeptBucket, RunOfKeys, SectionOfKeys
-from keyfold.lookup.places import BucketOfKeys, LookupPlan
+from keyfold.lookup.key_places import BucketOfKeys, LookupPlan
 from keyfold.lookup.row_group_cache import KeptFile, RowGroupCache, TooLargeError
 from keyfold.lookup.rows_of_keys import (
     Spread,

@@ -10,8 +10,8 @@ from keyfold.aggregates.declaration import (
     BadRecord,
     Inputs,
 )
+from keyfold.aggregates.group_totals import Overflow
 from keyfold.aggregates.results import column_result
-from keyfold.aggregates.running import Overflow
 from keyfold.errors import FoldOverflowError, TableError
 from keyfold.kernels.buffers import validity
 from keyfold.merge.column_aggregate import wider

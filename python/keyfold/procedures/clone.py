@@ -10,7 +10,7 @@ from keyfold.procedures.declare import (
     Rows,
 )
 from keyfold.storage.branching.clone import clone
-from keyfold.storage.catalogs.places import NAMELESS, open_place
+from keyfold.storage.catalogs.path_tables import NAMELESS, open_place
 from keyfold.storage.catalogs.table_names import parsed
 from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.history import versions

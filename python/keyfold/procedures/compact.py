@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from keyfold.compact.running import compacted, skipped
+from keyfold.compact.running_job import compacted, skipped
 from keyfold.errors import TableError
 from keyfold.procedures.declare import (
     CALL_OPTIONS,

@@ -21,7 +21,7 @@ from keyfold.read.folds.pushed import averages, groups, sums
 from keyfold.read.nested_pruning import nested
 from keyfold.read.provenance import metadata_columns, stored_keys, stored_sequences
 from keyfold.storage.catalogs.interface import Catalog, Staged
-from keyfold.storage.catalogs.places import NAMELESS, is_path, open_place
+from keyfold.storage.catalogs.path_tables import NAMELESS, is_path, open_place
 from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.history import versions
 from keyfold.storage.schema import save_as_table

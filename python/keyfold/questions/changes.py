@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from keyfold.bridge.frames import Frame
-from keyfold.changelog import changes_plan, ranges, views
+from keyfold.changelog import changes_plan, snapshot_ranges, views
 from keyfold.changelog.changes_plan import ChangesReport
 from keyfold.changelog.specs import ChangesRequest, ChangesSpec
 from keyfold.options.calls import READ_BETWEEN, READ_CHANGES
@@ -24,7 +24,7 @@ def load_changes(question: Frame) -> dict[str, Any]:
     catalog, namespace, name = table_of(question)
     table = catalog.load_table(namespace, name)
     table.check_readable()
-    found = ranges.asked_for(table, question["range"])
+    found = snapshot_ranges.asked_for(table, question["range"])
     asked = ChangesRequest(
         views.CHANGES.name, found.after, found.until, question["net"], question["updates"]
     )
@@ -54,7 +54,7 @@ def _asked(table: Table, changes: Frame, options: Mapping[str, str], zone: str) 
     """The changes asked for: a range, those that a reader's options name, or all rows."""
     if "until" in changes:
         return ChangesRequest.from_json(changes)
-    return ranges.asked(table, changes["view"], options, zone)
+    return snapshot_ranges.asked(table, changes["view"], options, zone)
 
 
 def _description(asked: ChangesRequest, report: ChangesReport, spec: ChangesSpec) -> str:

@@ -22,7 +22,7 @@ from keyfold.lazy import cached_property
 from keyfold.stores import settings
 from keyfold.stores.client_use import PROCESS
 from keyfold.stores.files import Entry, Files, Span, UnsettledError, check_size
-from keyfold.stores.kinds import KINDS, PATIENT, QUICK, StoreKind
+from keyfold.stores.store_kinds import KINDS, PATIENT, QUICK, StoreKind
 
 _MARK = "keyfoldput"  # metadata of an object: the put that made it; Azure takes no hyphen in it
 _ATTEMPTS = 4

@@ -11,9 +11,9 @@ from keyfold.errors import EnvironmentMismatchError, NotSupportedError, TableErr
 from keyfold.stores import hadoop, settings
 from keyfold.stores.files import Files
 from keyfold.stores.hadoop import HadoopFiles
-from keyfold.stores.kinds import KINDS
 from keyfold.stores.local import LocalFiles, local_path
 from keyfold.stores.objects import ObjectFiles
+from keyfold.stores.store_kinds import KINDS
 
 # Stores that are asked before they are used, as their clients look long for a login or a library,
 # each with advice if it does not answer.

@@ -9,8 +9,8 @@ from functools import partial
 
 import pyarrow as pa
 
-from keyfold.changelog import changed_rows, changes_plan, ranges, views
-from keyfold.changelog.ranges import SnapshotRange
+from keyfold.changelog import changed_rows, changes_plan, snapshot_ranges, views
+from keyfold.changelog.snapshot_ranges import SnapshotRange
 from keyfold.changelog.specs import ChangeSplit, ChangesRequest, ChangesSpec
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.storage.history.versions import resolve
@@ -96,14 +96,14 @@ def _range(table: Table, after: Version, until: Version | None) -> SnapshotRange
         if until is not None and not isinstance(until, datetime):
             raise _mixed(table)
         what = f"changes of table {table.layout.name}"
-        end = None if until is None else millis_of(f"{what}: until", until) * ranges.MICROS
-        start = millis_of(f"{what}: after", after) * ranges.MICROS
-        return ranges.by_timestamp(table, start, False, end, True)
+        end = None if until is None else millis_of(f"{what}: until", until) * snapshot_ranges.MICROS
+        start = millis_of(f"{what}: after", after) * snapshot_ranges.MICROS
+        return snapshot_ranges.by_timestamp(table, start, False, end, True)
     if isinstance(until, datetime):
         raise _mixed(table)
     if until is None and table.snapshot_id is None:
         return SnapshotRange(0, 0)
-    return ranges.between(table, _id(table, after), _id(table, until))
+    return snapshot_ranges.between(table, _id(table, after), _id(table, until))
 
 
 def _id(table: Table, version: int | str | None) -> str:

@@ -9,7 +9,7 @@ from keyfold.procedures.check import CHECK_TABLE
 from keyfold.procedures.health import TABLE_HEALTH
 from keyfold.read import metadata
 from keyfold.storage.catalogs.interface import Catalog
-from keyfold.storage.catalogs.places import NAMELESS
+from keyfold.storage.catalogs.path_tables import NAMELESS
 from keyfold.storage.table import Table as Loaded
 from keyfold.tables import calls
 from keyfold.tables.doors import doors

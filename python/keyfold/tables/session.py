@@ -22,7 +22,7 @@ from keyfold.read.reader import limited
 from keyfold.resources import budget
 from keyfold.resources.threads import done, raised, streamed
 from keyfold.storage.catalogs.interface import Catalog
-from keyfold.storage.catalogs.places import NAMELESS, open_place
+from keyfold.storage.catalogs.path_tables import NAMELESS, open_place
 from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.rest.client import is_rest
 from keyfold.stores.local import local_path

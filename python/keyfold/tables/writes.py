@@ -26,7 +26,7 @@ from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import KIND, NAMED, CommitMessage, WriteSpec
 from keyfold.write import jobs
 from keyfold.write.job import Job
-from keyfold.write.keys.places import places_of
+from keyfold.write.keys.row_buckets import places_of
 from keyfold.write.targets import check_ids_left, leaves_others, names_of, target_text
 from keyfold.write.writer import parts, write_parts
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.aggregates.declaration import BadRecord
-from keyfold.aggregates.running import GroupValues, Growing, Overflow
+from keyfold.aggregates.group_totals import GroupValues, Growing, Overflow
 from keyfold.kernels.folds.running import Numbers
 from keyfold.user_functions import failing, loop, shapes
 from keyfold.user_functions.compiled import compiled

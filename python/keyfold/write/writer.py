@@ -22,8 +22,8 @@ from keyfold.write.changelog import Shaped, input_changelog, writes_input
 from keyfold.write.durable import Flushes
 from keyfold.write.job import Job
 from keyfold.write.keys.across_partitions import Routes, firsts
-from keyfold.write.keys.places import Places, places_of
 from keyfold.write.keys.postponed import BucketCounts, names_of_job
+from keyfold.write.keys.row_buckets import Places, places_of
 from keyfold.write.marking import Marking
 from keyfold.write.parquet import Target, write_files
 from keyfold.write.preparing import OwnColumns, prepared

@@ -7,7 +7,7 @@ import pytest
 from keyfold.errors import NoSuchTableError, NotSupportedError, TableError, TableExistsError
 from keyfold.merge.plan import check
 from keyfold.storage.catalogs.interface import Catalog, Staged
-from keyfold.storage.catalogs.places import NAMELESS, is_path, open_place
+from keyfold.storage.catalogs.path_tables import NAMELESS, is_path, open_place
 from keyfold.storage.commits import commit
 from keyfold.storage.table import open_handle
 from tests.storage import tables

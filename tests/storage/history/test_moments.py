@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from keyfold.changelog import ranges
+from keyfold.changelog import snapshot_ranges
 from keyfold.errors import TableError
 from keyfold.storage.commits import commit
 from keyfold.storage.history import versions
@@ -69,7 +69,7 @@ def check(table: Table, seconds: Sequence[int]) -> None:
         assert before == max(not_later, default=0)
         assert begun(table, millis) == before
         assert tagged(table, millis) == before + 1
-        found = ranges.by_timestamp(table, 1000 * millis, True, None, True)
+        found = snapshot_ranges.by_timestamp(table, 1000 * millis, True, None, True)
         assert found.after == before
 
 

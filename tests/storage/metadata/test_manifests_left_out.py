@@ -12,7 +12,7 @@ import pytest
 from keyfold.compact import compaction_plan, jobs
 from keyfold.compact.compaction_plan import CompactionRequest
 from keyfold.errors import CorruptDataError, NotSupportedError, TableError
-from keyfold.lookup.plan import plan_lookup
+from keyfold.lookup.lookup_plan import plan_lookup
 from keyfold.options.parsing import parse
 from keyfold.predicates.prune import on_partitions, pruning
 from keyfold.read.plan_head import PlanHead

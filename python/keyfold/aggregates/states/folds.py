@@ -22,10 +22,10 @@ from keyfold.aggregates.sketches import HLL_SKETCH
 from keyfold.aggregates.states.opaque import united
 from keyfold.aggregates.states.signature import Signature
 from keyfold.aggregates.sum import SUM
+from keyfold.kernels.array_tuples import lists_of
 from keyfold.kernels.buffers import Rows, ones, validity, values
 from keyfold.kernels.folds.elements import NO_LIMIT, Rules, collected
 from keyfold.kernels.folds.moments import merge_moments, merge_pairs, merged
-from keyfold.kernels.records import lists_of
 from keyfold.kernels.roaring import bitmaps
 
 Fields = Sequence[pa.Array]

@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keyfold.kernels.array_tuples import Groups
 from keyfold.kernels.buffers import Mask, Words
 from keyfold.kernels.folds.running import Numbers
 from keyfold.kernels.jit import kernel, structure
 from keyfold.kernels.ops import RESET, RETRACT, SKIP
-from keyfold.kernels.records import Groups
 
 
 def halves(number: int) -> tuple[np.uint64, np.uint64]:

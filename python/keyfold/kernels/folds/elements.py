@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
+from keyfold.kernels.array_tuples import Gathered, Groups, Lists, count_elements, room_for
 from keyfold.kernels.buffers import Mask, Rows, Words, ones
 from keyfold.kernels.groups.codes import codes
 from keyfold.kernels.jit import kernel, structure
 from keyfold.kernels.keys.comparable import Keys, encode_nullable
 from keyfold.kernels.keys.order import compare_bytes
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
-from keyfold.kernels.records import Gathered, Groups, Lists, count_elements, room_for
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
 _SEED = np.uint64(secrets.randbits(64))

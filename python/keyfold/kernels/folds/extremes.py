@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from keyfold.kernels.array_tuples import Groups, Texts
 from keyfold.kernels.buffers import Mask, Rows, Words
 from keyfold.kernels.folds.running import Numbers
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.keys.comparable import MORE, encode_nullable
 from keyfold.kernels.keys.order import compare_bytes
 from keyfold.kernels.ops import ADD, RESET
-from keyfold.kernels.records import Groups, Texts
 
 
 @kernel("void(uint64[::1], uint64, uint8[::1], Groups, int64[::1])")

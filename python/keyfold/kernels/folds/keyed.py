@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keyfold.kernels.array_tuples import Gathered, Groups, Lists, count_elements, room_for
 from keyfold.kernels.buffers import Mask, Rows, Signs
 from keyfold.kernels.folds.elements import NO_LIMIT, append, span
 from keyfold.kernels.jit import kernel, structure
 from keyfold.kernels.ops import ADD, RETRACT, SKIP
-from keyfold.kernels.records import Gathered, Groups, Lists, count_elements, room_for
 
 _NO_PLACES: Rows = np.empty(0, dtype=np.int64)
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keyfold.kernels.array_tuples import Groups
 from keyfold.kernels.buffers import Floats, Mask, Rows, Words
 from keyfold.kernels.folds.decimals import halves
 from keyfold.kernels.jit import kernel, structure
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
-from keyfold.kernels.records import Groups
 
 _LIMBS, _LOW = 8, np.uint64(0xFFFFFFFF)
 _SHORT = 18  # the most digits that always fit in 64 bits

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keyfold.kernels.array_tuples import Groups, Texts
 from keyfold.kernels.buffers import Mask, Rows
 from keyfold.kernels.jit import kernel, structure
 from keyfold.kernels.ops import ADD, RESET, RETRACT, SKIP
-from keyfold.kernels.records import Groups, Texts
 
 
 @structure("uint8[::1]", "uint8[::1]", "boolean", "boolean")

@@ -23,7 +23,7 @@ from keyfold.merge.column_aggregate import aggregate_of, check_functions, refuse
 from keyfold.merge.engine import Engine, Fold, Folded, MergeStep, shown
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.mark_columns import Marks
-from keyfold.merge.marks.ops import column_ops
+from keyfold.merge.marks.mark_effects import column_ops
 from keyfold.merge.marks.retractions import removed_before, taken_back
 from keyfold.merge.results import added_column, folded_column
 from keyfold.options.declared import TableOptions

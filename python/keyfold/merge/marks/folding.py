@@ -15,7 +15,7 @@ from keyfold.kernels.ops import DELETE, INSERT, SKIP
 from keyfold.merge.engine import Folded, MergeStep, filtered, narrowed, picked, shown
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.mark_columns import Flags, Marks, unmarked
-from keyfold.merge.marks.ops import column_ops
+from keyfold.merge.marks.mark_effects import column_ops
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.sequence import sort_by_fields
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected, Traffic
 from keyfold.errors import ConflictError
+from keyfold.lookup.key_places import LookupPlan
 from keyfold.lookup.matches import matches, matches_schema
 from keyfold.lookup.of_tasks import PlannedLookups
-from keyfold.lookup.places import LookupPlan
 from keyfold.questions.serve import functions_of, sending_errors
 from keyfold.read.formats.parquet import BYTES_READ
 from keyfold.resources.metering import Meter, metering

@@ -21,10 +21,10 @@ from pyarrow import types
 
 from keyfold.aggregates.declaration import Aggregate as Declared
 from keyfold.aggregates.declaration import BadRecord, Inputs
+from keyfold.aggregates.group_totals import Overflow
 from keyfold.aggregates.min_max import MAX as GREATEST
 from keyfold.aggregates.min_max import MIN as LEAST
 from keyfold.aggregates.results import column_result
-from keyfold.aggregates.running import Overflow
 from keyfold.aggregates.sum import SUM as ADDED
 from keyfold.group_by.bound import BoundCall
 from keyfold.kernels.buffers import column_of, is_text, ones, validity

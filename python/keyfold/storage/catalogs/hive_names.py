@@ -35,8 +35,8 @@ from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table
 from keyfold.stores import folders
 from keyfold.stores.files import Files
-from keyfold.stores.kinds import KINDS
 from keyfold.stores.local import local_path
+from keyfold.stores.store_kinds import KINDS
 from keyfold.wire.layout import BRANCH_MARK, TableLayout
 
 SECONDS_BETWEEN = 10.0  # at most, from the folder of a new table to its name

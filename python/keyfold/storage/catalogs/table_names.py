@@ -8,7 +8,7 @@ from pathlib import Path
 
 from keyfold.errors import TableError
 from keyfold.storage.catalogs.namespaces import DEFAULT
-from keyfold.storage.catalogs.places import NAMELESS, is_path
+from keyfold.storage.catalogs.path_tables import NAMELESS, is_path
 from keyfold.stores.local import local_path
 
 _PATH = re.compile(r"/|\.{1,2}/|~|[A-Za-z][A-Za-z0-9+.-]*:")  # where it begins

@@ -21,8 +21,8 @@ from keyfold.errors import (
 )
 from keyfold.storage import table
 from keyfold.storage.catalogs import in_place
+from keyfold.storage.catalogs.catalog_kinds import maker_of_names
 from keyfold.storage.catalogs.interface import Catalog, Staged
-from keyfold.storage.catalogs.kinds import maker_of_names
 from keyfold.storage.catalogs.namespaces import Namespace, Namespaces, check_name, single
 from keyfold.storage.catalogs.rest import RestCatalog
 from keyfold.storage.catalogs.settings import check_settings

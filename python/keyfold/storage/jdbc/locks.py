@@ -18,7 +18,7 @@ from keyfold.errors import NotSupportedError, StoreError, TableError
 from keyfold.options.values import boolean, duration, whole
 from keyfold.storage.jdbc.address import POSTGRESQL, SQLITE, TYPE, is_jdbc
 from keyfold.storage.jdbc.database import Connection, Database, DuplicateError, database_of
-from keyfold.stores.kinds import KINDS
+from keyfold.stores.store_kinds import KINDS
 
 CATALOG_KEY, DEFAULT_KEY = "catalog-key", "jdbc"
 ENABLED, LOCK_TYPE, LONGEST = "lock.enabled", "lock.type", "lock-key-max-length"

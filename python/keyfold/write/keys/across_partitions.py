@@ -23,7 +23,7 @@ from keyfold.files.paimon_values import hashes
 from keyfold.kernels.buffers import Rows, values
 from keyfold.kernels.ops import DELETE, UPDATE_AFTER
 from keyfold.lazy import cached_property
-from keyfold.lookup.places import BucketOfKeys, LookupPlan
+from keyfold.lookup.key_places import BucketOfKeys, LookupPlan
 from keyfold.lookup.rows_of_keys import stored
 from keyfold.merge.kinds import is_retract
 from keyfold.options.clusters import clusters

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from keyfold.errors import SnapshotExpiredError, TableError
 from keyfold.ids.filling import MOST_KEYS, numbers
-from keyfold.ids.ranges import Ranges
+from keyfold.ids.id_ranges import Ranges
 from keyfold.kernels.buffers import Rows
 from keyfold.kernels.keys.comparable import encode
 from keyfold.kernels.keys.membership import find

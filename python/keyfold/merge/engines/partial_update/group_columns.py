@@ -15,13 +15,13 @@ import pyarrow as pa
 
 from keyfold.aggregates import aggregates
 from keyfold.aggregates.declaration import Aggregate, Inputs, Pick
+from keyfold.kernels.array_tuples import Groups
 from keyfold.kernels.buffers import Mask, Rows, Words, ones, validity
 from keyfold.kernels.folds.picked import indices, take
 from keyfold.kernels.groups.by_key import group_starts
 from keyfold.kernels.keys.comparable import encode_nullable
 from keyfold.kernels.keys.order import sort_order
 from keyfold.kernels.ops import ADD, INSERT, LATE_RETRACT, RESET, RETRACT, REVERSED, SEED, SKIP
-from keyfold.kernels.records import Groups
 from keyfold.lazy import cached_property
 from keyfold.merge.column_aggregate import refused_retract
 from keyfold.merge.engine import MergeStep
@@ -40,7 +40,7 @@ from keyfold.merge.engines.partial_update.group_events import (
 from keyfold.merge.engines.partial_update.reversal import arranged, materialized
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.mark_columns import Marks
-from keyfold.merge.marks.ops import column_ops
+from keyfold.merge.marks.mark_effects import column_ops
 from keyfold.merge.results import folded_column
 from keyfold.merge.sequence_groups import SequenceGroup
 from keyfold.wire.layout import TableLayout

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from keyfold.kernels.array_tuples import Groups
 from keyfold.kernels.buffers import Mask, Rows, Signs, Words
 from keyfold.kernels.jit import kernel, structure
 from keyfold.kernels.ops import (
@@ -22,7 +23,6 @@ from keyfold.kernels.ops import (
     SEED,
     SKIP,
 )
-from keyfold.kernels.records import Groups
 
 # Flags: a row has a sequence in a group, and it begins the group's sequence anew. It does that if
 # it overwrites the sequence fields: from there on records are compared with that row alone.

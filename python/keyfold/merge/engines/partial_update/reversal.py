@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.aggregates.declaration import Inputs
+from keyfold.kernels.array_tuples import Groups
 from keyfold.kernels.buffers import Rows, Signs
 from keyfold.kernels.jit import kernel
 from keyfold.kernels.ops import ADD, LATE_RETRACT, RETRACT, REVERSED, SEED
-from keyfold.kernels.records import Groups
 from keyfold.merge.engines.partial_update.group_events import arrange
 
 # One folded value per group.

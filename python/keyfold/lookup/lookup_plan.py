@@ -10,7 +10,7 @@ import pyarrow as pa
 from keyfold.errors import TableError
 from keyfold.files.sections import sections_of_runs
 from keyfold.lookup.indexes import index_of
-from keyfold.lookup.places import ANY_BUCKET, BucketOfKeys, LookupPlan
+from keyfold.lookup.key_places import ANY_BUCKET, BucketOfKeys, LookupPlan
 from keyfold.read.plan_head import PlanHead
 from keyfold.read.provenance import divided
 from keyfold.read.request import ReadRequest
