@@ -35,7 +35,7 @@ RANK = {layer: row for row, layers in enumerate(ROWS) for layer in layers}
 STORAGE = (
     ("branching",),
     ("catalogs", "commits", "maintenance"),
-    ("history",),
+    ("history", "waiting_files"),
     ("table",),
     ("support",),
     ("schema",),

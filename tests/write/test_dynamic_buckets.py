@@ -317,8 +317,6 @@ def test_what_is_refused(tmp_path: Path) -> None:
     table.upsert(rows(range(5), 0))
     with pytest.raises(NotSupportedError, match="can't be rescaled from bucket = -1 to 3"):
         table.rescale(3)
-    with pytest.raises(NotSupportedError, match=r"transaction .* option bucket is '-1'"):
-        table.transaction().__enter__()
     with pytest.raises(TableError, match="option bucket-key goes with a fixed number"):
         made(tmp_path / "keyed", bucket_key="k")
 

@@ -122,6 +122,48 @@ def fold(seen: dict[int, int], kind: str, keys: dict[int, int], *, sums: bool) -
             seen[key] = seen.get(key, 0) + value if sums else value
 
 
+def test_health_tells_of_rows_that_wait(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.upsert(rows(range(20), 1))
+    found = table.health().to_pylist()
+    assert [(one["partition"], one["bucket"], one["rows"]) for one in found] == [
+        ("p=0", -2, 10),
+        ("p=1", -2, 10),
+    ]
+    assert all("10 rows wait for their buckets" in one["advice"] for one in found)
+    (of_catalog,) = keyfold.connect(tmp_path).health().tables
+    assert (of_catalog.rows, of_catalog.read_amplification) == (20, 1.0)
+    table.compact()
+    assert {one["bucket"] for one in table.health().to_pylist()} <= set(range(4))
+
+
+def test_partitions_of_rows_that_wait_expire(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.upsert(rows(range(20), 1))
+    time.sleep(0.01)
+    asked = {"expiration_time": "1 ms", "expire_strategy": "update-time"}
+    assert sorted(table.expire_partitions(**asked, dry_run=True)) == ["p=0", "p=1"]
+    assert sorted(table.expire_partitions(**asked)) == ["p=0", "p=1"]
+    assert files_of(table) == []
+
+
+def test_rows_that_get_buckets_are_not_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a partition that is left alone for long enough stays that, and is compacted at once."""
+    table, clock = made(tmp_path), time.time
+    monkeypatch.setattr(time, "time", lambda: clock() - 2 * 86400)
+    table.upsert(rows(range(20), 1))
+    monkeypatch.setattr(time, "time", clock)
+    table.upsert(rows(range(1, 20, 2), 2))
+    table.compact(strategy="full", partition_idle_time="1 d")
+    assert rows_of(table) == dict.fromkeys(range(0, 20, 2), 1)
+    assert {(file.partition, file.level > 0) for file in files_of(table)} == {
+        ((0,), True),
+        ((1,), False),
+    }
+
+
 def test_statements_are_refused(tmp_path: Path) -> None:
     table = made(tmp_path)
     table.upsert(rows(range(9), 1))
@@ -132,6 +174,8 @@ def test_statements_are_refused(tmp_path: Path) -> None:
         table.delete([{"p": 1, "k": 1}])
     with pytest.raises(NotSupportedError, match=match):
         table.get_or_insert({"p": 1, "k": 1})
+    with pytest.raises(NotSupportedError, match=f"transaction .* {match}"):
+        table.transaction().__enter__()
     with pytest.raises(NotSupportedError, match="each partition keeps its number"):
         table.rescale(4)
     table.alter(options={"postpone.batch-write-fixed-bucket": "true"})
@@ -148,6 +192,21 @@ def test_a_call_that_is_wrong_moves_no_rows(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="max_bytes is 0"):
         table.compact(max_bytes=0)
     assert rows_of(table) == {}
+
+
+def test_no_more_bytes_than_asked_for_are_moved(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    for value in range(3):
+        table.upsert(rows(range(0, 20, 2), value))
+    most = 2 * max(file.size for file in files_of(table))
+    done = table.compact(max_bytes=most).to_pylist()
+    assert [(one["bucket"], one["files_before"]) for one in done if one["bucket"] == -2] == [
+        (-2, 2)
+    ]
+    assert rows_of(table) == dict.fromkeys(range(0, 20, 2), 1)
+    assert table.compact(max_bytes=1).num_rows == 0
+    table.compact(max_bytes=most)
+    assert rows_of(table) == dict.fromkeys(range(0, 20, 2), 2)
 
 
 def test_an_order_by_snapshots_is_refused_later_too(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from keyfold.files.sections import runs, sections
 from keyfold.options.declared import TableOptions
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place
 from keyfold.storage.table import Table
+from keyfold.storage.waiting_files import waiting
 from keyfold.wire.layout import TableLayout, sql_name
 from keyfold.wire.partitions import partition_text
 
@@ -59,17 +60,21 @@ def of_table(table: Table) -> list[Health]:
         return []
     name = sql_name(table.namespace, table.table).replace("'", "''")
     call = f"CALL {sql_name(table.catalog)}.sys.compact(table => '{name}'"
-    return table_health(table.live_files(), table.options, call)
+    return table_health(table.live_files(), table.options, call, waiting(table))
 
 
-def table_health(files: Sequence[LiveFile], options: TableOptions, call: str) -> list[Health]:
-    """Every bucket that has files, in order of partition and bucket. `call` is the beginning of
-    the statement that compacts the table; other arguments follow it.
+def table_health(
+    files: Sequence[LiveFile], options: TableOptions, call: str, postponed: Sequence[LiveFile] = ()
+) -> list[Health]:
+    """Every bucket that has files, in order of partition and bucket; the rows of `postponed` files
+    have none yet. `call` is the beginning of the statement that compacts the table; other arguments
+    follow it.
     """
     places = by_place(files)
     whole = _Whole.of(places, options, call)
-    ordered = sorted(places.items(), key=lambda item: (repr(item[0][0]), item[0][1]))
-    return [_health(place, found, whole) for place, found in ordered]
+    found = [_health(place, files, whole) for place, files in places.items()]
+    found += [_of_waiting(place, files, whole) for place, files in by_place(postponed).items()]
+    return sorted(found, key=lambda one: (repr(one.partition), one.bucket))
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,24 @@ def _health(place: Place, files: Sequence[LiveFile], whole: _Whole) -> Health:
         delete_rows=deletes,
         read_amplification=round(amplification(found), 2),
         advice=advice,
+    )
+
+
+def _of_waiting(place: Place, files: Sequence[LiveFile], whole: _Whole) -> Health:
+    """The health of rows that have no bucket yet: no read merges them."""
+    rows = sum(file.rows for file in files)
+    return Health(
+        *place,
+        runs=0,
+        level0_files=len(files),
+        files=len(files),
+        bytes=sum(file.size for file in files),
+        rows=rows,
+        largest_file=max(file.size for file in files),
+        delete_rows=sum(file.delete_rows or 0 for file in files),
+        read_amplification=0.0,
+        advice=f"{rows} rows wait for their buckets, and no query sees them: run "
+        f"{whole.compact('minor')}",
     )
 
 

@@ -17,12 +17,12 @@ from keyfold.lifetime.last_written import last_written
 from keyfold.predicates.prune import PartitionCondition, on_partitions
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.partition_bounds import Bounds, SomePartitions, may_be
-from keyfold.storage.metadata.snapshot_files import postponed_of
 from keyfold.storage.table import Table
+from keyfold.storage.waiting_files import waiting
 from keyfold.types.arrow import to_arrow
 from keyfold.types.literals import manifest_value
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.partitions import POSTPONED, default_name
+from keyfold.wire.partitions import default_name
 from keyfold.wire.predicates import Predicate
 
 Values = tuple[Any, ...]
@@ -32,12 +32,7 @@ Takes = Callable[[Values], bool]
 def idle(table: Table, takes: Takes | None, seconds: float) -> Takes:
     """Whether a partition is one of those and was last written so long ago, or longer."""
     stored: dict[Values, list[LiveFile]] = {}
-    files = table.live_files(partition_filter=takes)
-    if table.options.bucket == POSTPONED and table.snapshot_id is not None:
-        snapshot = table.snapshots.read(table.snapshot_id)
-        with table.reading(snapshot):
-            files += postponed_of(table.manifests, snapshot, takes)
-    for file in files:
+    for file in table.live_files(partition_filter=takes) + waiting(table, takes):
         stored.setdefault(file.partition, []).append(file)
     bound = (now() - seconds) * 1000
     return SomePartitions({of for of, at in last_written(table, stored).items() if at <= bound})

@@ -4,6 +4,7 @@ that has rows without one.
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,8 +17,8 @@ from keyfold.options.clusters import first_buckets
 from keyfold.read.call_options import with_options
 from keyfold.storage import support
 from keyfold.storage.metadata.entries import LiveFile, created_millis, split_of
-from keyfold.storage.metadata.snapshot_files import postponed_of
 from keyfold.storage.table import Table, reads_files
+from keyfold.storage.waiting_files import waiting
 from keyfold.wire.partitions import POSTPONED
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import CompactionSpec, CompactionStep, Merged, Split, Task, totals
@@ -32,32 +33,26 @@ def plan_moves(
     partitions: str | None = None,
     where: Sequence[Predicate] = (),
     idle_seconds: float | None = None,
-    **_: Any,
+    max_bytes: int | None = None,
 ) -> PlannedJob:
     """The steps for the partitions that are asked for, as `jobs.plan_job` is asked; none if all
-    rows have buckets.
+    rows have buckets. What came first goes first, if `max_bytes` are less than all that wait.
     """
-    nothing = PlannedJob(CompactionSpec(table.layout, {}))
-    if table.snapshot_id is None:
-        return nothing
     table.check_rewritable()
     table = with_options(table, options)
     takes = taken(table.layout, partitions, where)
     if idle_seconds is not None:
         takes = idle(table, takes, idle_seconds)
-    assert table.snapshot_id is not None
-    snapshot = table.snapshots.read(table.snapshot_id)
-    with table.reading(snapshot):
-        files = postponed_of(table.manifests, snapshot, takes)
+    files = waiting(table, takes)
     if not files:
-        return nothing
+        return PlannedJob(CompactionSpec(table.layout, {}))
     support.check_files(table.layout, files)
     check_mergeable(table.layout)
-    return _planned(table, files)
+    return _planned(table, files, math.inf if max_bytes is None else max_bytes)
 
 
 @reads_files
-def _planned(table: Table, files: Sequence[LiveFile]) -> PlannedJob:
+def _planned(table: Table, files: Sequence[LiveFile], left: float) -> PlannedJob:
     spec = CompactionSpec(table.layout, table.stored_schemas(files), table.snapshot_id)
     number, counts = sequence_of_job(table.highest_sequence()), counts_of(table)
     by_partition: dict[tuple[Any, ...], list[LiveFile]] = {}
@@ -66,7 +61,10 @@ def _planned(table: Table, files: Sequence[LiveFile]) -> PlannedJob:
     steps = []
     for values, found in by_partition.items():
         buckets = counts.get(values, first_buckets(table.options))
-        found = sorted(found, key=_came)
+        found = list(_within(sorted(found, key=_came), left))
+        if not found:
+            continue
+        left -= sum(file.size for file in found)
         base = split_of(table.layout, (values, POSTPONED), tuple(((f,),) for f in found))
         moves = Merged(tuple((file.name, file.level) for file in found), oldest=False)
         job = str(uuid.uuid4())
@@ -74,6 +72,15 @@ def _planned(table: Table, files: Sequence[LiveFile]) -> PlannedJob:
         tasks = tuple(_tasks(base, buckets, number))
         steps.append(PlannedStep(step, tasks, totals(()), **totals(found)))
     return PlannedJob(spec, steps)
+
+
+def _within(files: Sequence[LiveFile], left: float) -> Iterator[LiveFile]:
+    """The first files that are together no larger."""
+    for file in files:
+        left -= file.size
+        if left < 0:
+            return
+        yield file
 
 
 def _came(file: LiveFile) -> tuple[int, int, str]:

@@ -56,6 +56,11 @@ def compacted(
         moved = _rows(runner, load, moves, f"{title}: buckets for rows of", rounds, dry_run)
         moved = [one for one in moved if one != skipped(None)]
         loaded.clear()
+        if (most := asked.get("max_bytes")) is not None:
+            left = most - sum(one["bytes_before"] for one in moved)
+            if left < 1:
+                return moved
+            plan = partial(plan, max_bytes=left)
 
     def newest() -> Table:
         return loaded.pop() if loaded else load()

@@ -126,6 +126,7 @@ def _of_table(name: str, table: Table, now: float, *, orphans: bool) -> TableRep
     buckets = of_table(table)
     lost = remove_orphans(table, None, dry_run=True) if orphans else None
     size = sum(one.bytes for one in buckets)
+    read = sum(one.bytes for one in buckets if one.runs)  # other rows wait for their buckets
     weighted = sum(one.read_amplification * one.bytes for one in buckets)
     return TableReport(
         name,
@@ -134,7 +135,7 @@ def _of_table(name: str, table: Table, now: float, *, orphans: bool) -> TableRep
         seconds_since_commit=_since(now, None if snapshot is None else snapshot.time_millis),
         buckets=len(buckets),
         most_runs=max((one.runs for one in buckets), default=0),
-        read_amplification=round(weighted / size, 2) if size else 1.0,
+        read_amplification=round(weighted / read, 2) if read else 1.0,
         buckets_with_advice=sum(1 for one in buckets if one.advice),
         orphan_files=None if lost is None else len(lost),
         orphan_bytes=None if lost is None else sum(one.bytes for one in lost),

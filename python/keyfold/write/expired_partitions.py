@@ -22,6 +22,7 @@ from keyfold.storage.commits.commit import Replaced
 from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table
+from keyfold.storage.waiting_files import waiting
 from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write.overwritten import with_changelog
 
@@ -46,7 +47,7 @@ def expire(
     """
     table.check_writable()
     found = partial(too_old, table, rule, now=at or now(), by_options=by_options)
-    gone = found(table.live_files())[: rule.most]
+    gone = found(table.live_files() + waiting(table))[: rule.most]
     if dry_run:
         return gone
     removed: list[Values] = []

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from keyfold.errors import NotSupportedError
+from keyfold.options.clusters import is_postponing
 from keyfold.options.declared import TableOptions
+from keyfold.options.unparsed import TO_BUCKETS
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.answers import Answer
 from keyfold.storage.commits.commit import Replaced
@@ -25,6 +27,7 @@ from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, WriteSpec
 from keyfold.write import jobs
 from keyfold.write.expired_partitions import admitted
 from keyfold.write.job import Job
+from keyfold.write.keys.hash_files import files_beside
 from keyfold.write.keys.stored_keys import stored_keys
 
 
@@ -85,14 +88,25 @@ class TransactionJob:
         takes = self._taken if self._takes else None
         spec, messages = self._spec(), self._messages
         if takes is not None:  # the commit writes the changelog of an overwrite
-            self._gone += [replace(one, files=()) for one in messages]
+            self._gone += [replace(one, files=(), hashes=None) for one in messages]
             messages = [replace(one, changelog=()) for one in messages]
         self._messages = []
+        self._gone += self._superseded(messages)
         try:
             return jobs.publish(newest, spec, messages, takes)
         except BaseException:
             jobs.abandon(newest, spec, messages)
             raise
+
+    def _superseded(self, messages: Sequence[CommitMessage]) -> Iterator[CommitMessage]:
+        """The index files of buckets that a later call has added keys to, whose file has them."""
+        last: dict[tuple[object, ...], CommitMessage] = {}
+        for one in messages:
+            if one.hashes is not None:
+                before = last.get((one.partition.values, one.bucket))
+                if before is not None:
+                    yield replace(before, files=(), changelog=())
+                last[one.partition.values, one.bucket] = one
 
     def end(self) -> None:
         """Remove all files that were not published. What was read in it is not read any more."""
@@ -129,17 +143,19 @@ class TransactionJob:
             epoch=self._epoch,
             changes=changes,
             stored=stored_keys(self.table, None, only_new=False),
+            hashes=files_beside(self.table, self._taken if self._takes else None),
         )
 
 
 def _check_order(table: Table) -> None:
-    """Raises NotSupportedError if rows of one snapshot have no order in the table, or index files
-    say their buckets.
+    """Raises NotSupportedError if rows of one snapshot have no order in the table, or are not seen
+    before they get their buckets.
     """
-    if (bucket := table.options.bucket) < 1:
+    if is_postponing(table.options):
         raise NotSupportedError(
-            f"transaction of table {table.layout.name}: its option bucket is '{bucket}', expected "
-            "1 or more: write it by calls of their own"
+            f"transaction of table {table.layout.name}: its rows would wait for their buckets, and "
+            f"no call would see them, as {TO_BUCKETS.name} is 'false'; expected 'true': ALTER "
+            "TABLE sets it"
         )
     if table.options.snapshot_ordering:
         option = TableOptions.snapshot_ordering.name

@@ -21,6 +21,8 @@ SUM = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
 GROUP = {"merge-engine": "partial-update", "fields.at.sequence-group": "n"}
 ENGINES: Mapping[str, dict[str, str]] = {
     "deduplicate": {"bucket": "2"},
+    "dynamic": {"bucket": "-1", "dynamic-bucket.target-row-num": "2"},
+    "postponed": {"bucket": "-2"},
     "input": {"changelog-producer": "input"},
     "lookup": {"changelog-producer": "lookup"},
     "sequence": {"sequence.field": "at"},

@@ -29,6 +29,7 @@ from keyfold.storage.metadata.entries import (
     at_level,
     by_place,
     changelog_of,
+    created_millis,
     rewritten,
 )
 from keyfold.storage.metadata.live_files import LiveFiles
@@ -138,6 +139,8 @@ def _placed(
     kept = [file for file in bucket if (file.name, file.level) not in one.taken]
     check_buckets(table, one.messages, totals_of(kept))
     records = [rewritten(record) for record in added(table.schema, table.shapes, one.messages)]
+    if one.step.bucket == POSTPONED:
+        records = _written_then(records, [f for f in bucket if (f.name, f.level) in one.taken])
     moved = [file for file in bucket if (file.name, file.level) in one.step.upgraded]
     records += [at_level(file.record, one.step.level) for file in moved]
     put = table.manifests.files_of(records)
@@ -145,6 +148,14 @@ def _placed(
     if one.gone:
         _check_gone(table, one, bucket, put, shares)
     return put, kept
+
+
+def _written_then(records: Iterable[Record], files: Iterable[LiveFile]) -> list[Record]:
+    """The records of files that have the rows of others: as old as the newest of these, since
+    rows that get their buckets are not written anew.
+    """
+    told = {"_CREATION_TIME": max(files, key=created_millis).file["_CREATION_TIME"]}
+    return [{**record, "_FILE": {**record["_FILE"], **told}} for record in records]
 
 
 def _check_gone(

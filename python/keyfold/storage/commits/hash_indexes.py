@@ -32,6 +32,7 @@ from keyfold.storage.table import Table
 from keyfold.wire.specs import CommitMessage, HashFile, StoredKeys
 
 Values = tuple[Any, ...]
+Beside = tuple[str, ...]  # the file that is there, and those which it has been merged with
 _Placed = TypeVar("_Placed", CommitMessage, HashFile)
 
 
@@ -39,13 +40,13 @@ _Placed = TypeVar("_Placed", CommitMessage, HashFile)
 class JobIndexes:
     """The index files by which a job has assigned keys, or the keys that it has looked up as they
     are `stored`. Its own files that an attempt has `merged` already, by their names: with which
-    file of the bucket, and the entry.
+    files of the bucket, and the entry.
     """
 
     planned: Sequence[HashFile] = ()
     shares: Shares = UNREAD
     stored: StoredKeys | None = None
-    merged: dict[str, tuple[str | None, IndexEntry]] = field(default_factory=dict)
+    merged: dict[str, tuple[Beside, IndexEntry]] = field(default_factory=dict)
 
 
 def indexed(
@@ -99,10 +100,13 @@ def _by_partition(some: Iterable[_Placed]) -> dict[Values, list[_Placed]]:
 
 def _merged(table: Table, job: JobIndexes, ours: HashFile, there: IndexEntry | None) -> IndexEntry:
     """The index of a bucket with what a job has added. The file of the job becomes that, once for
-    each file that is `there`: it still begins with what was added, so that another attempt finds it
-    there.
+    what is `there`: it still begins with what was added, so that another attempt finds it there. Of
+    a transaction, whose calls have each added something, the file there may be one of its own.
     """
-    beside = None if there is None else there.file
+    beside: Beside = ()
+    if there is not None:
+        of_own = job.merged.get(there.file)
+        beside = there.file, *(() if of_own is None else of_own[0])
     done = job.merged.get(ours.name)
     if done is not None and done[0] == beside:
         return done[1]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from keyfold.predicates.prune import on_partitions
 from keyfold.storage.metadata.index_manifests import HASH, no_index, read_entries
@@ -11,19 +12,27 @@ from keyfold.wire.partitions import Partition
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import HashFile
 
+Values = tuple[Any, ...]
+
 
 def hash_files(table: Table, mode: str, filters: Sequence[Predicate]) -> tuple[HashFile, ...]:
     """The index files by which a job finds the buckets of keys: those of its snapshot, without
     partitions that the job replaces. Raises NotSupportedError if there are files and no index; of
     single buckets the commit says it, which looks at those partitions only that are written.
     """
-    layout, takes = table.layout, None
-    if not table.options.is_dynamic or layout.spans_partitions:
-        return ()
-    if table.snapshot_id is None or mode == "overwrite_dynamic":
+    takes, name = None, table.layout.name
+    if not table.options.is_dynamic or mode == "overwrite_dynamic":
         return ()
     if mode == "overwrite":
-        takes = on_partitions(layout, filters, f"overwrite of partitions of table {layout.name}")
+        takes = on_partitions(table.layout, filters, f"overwrite of partitions of table {name}")
+    return files_beside(table, takes)
+
+
+def files_beside(table: Table, takes: Callable[[Values], bool] | None) -> tuple[HashFile, ...]:
+    """As `hash_files`, without the partitions that a job `takes` away."""
+    layout = table.layout
+    if not table.options.is_dynamic or layout.spans_partitions or table.snapshot_id is None:
+        return ()
     snapshot = table.snapshots.read(table.snapshot_id)
     with table.reading(snapshot):
         entries = read_entries(table.manifests, snapshot.index_manifest, (HASH,))
