@@ -13,6 +13,8 @@ import pytest
 
 from keyfold.errors import CorruptDataError
 from keyfold.files.sections import packed, runs, sections
+from keyfold.questions.planned import texts_of
+from keyfold.read import splits
 from keyfold.read.request import ReadRequest, Units
 from keyfold.read.scan_plan import plan
 from keyfold.read.splits import Task, task_size
@@ -38,7 +40,7 @@ def filled(folder: Path, draw: random.Random, *, is_keyed: bool, **options: str)
     for _ in range(COMMITS):
         found = []
         for _ in range(draw.randint(1, 6)):
-            values = draw.choice([None, 1, 2, 10]), draw.choice([None, "", "a", "b"])
+            values = draw.choice([None, 1, 2, 10]), draw.choice([None, "", "a", 'ü"\\\n'])
             low, bucket = draw.randrange(90), draw.randrange(4)
             one = tables.message(
                 table, low, low + 9, bucket=bucket, partition=values, total=8,
@@ -87,7 +89,11 @@ def sent(tasks: Any) -> Any:
 
 
 @pytest.mark.parametrize("is_keyed", [True, False])
-def test_tasks_are_those_of_all_files(tmp_path: Path, seed: int, is_keyed: bool) -> None:
+def test_tasks_are_those_of_all_files(
+    tmp_path: Path, seed: int, is_keyed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(splits, "_UNITS_AT_ONCE", 7)
+    monkeypatch.setattr(splits, "_FEW_UNITS", 2)
     draw, several, lone = random.Random(seed), 0, 0
     for number in range(TRIES):
         options = {"source.split.open-file-cost": draw.choice(["1 kb", "8 kb"])}
@@ -111,6 +117,7 @@ def test_tasks_are_those_of_all_files(tmp_path: Path, seed: int, is_keyed: bool)
                 assert sent(found) == sent(wanted)
                 assert found.count_splits() == sum(map(len, wanted))
                 assert [json.loads(text) for text in found.texts()] == sent(wanted)
+                assert [json.loads(text) for text in texts_of(found)] == sent(wanted)
                 assert sent(found[place] for place in range(len(found))) == sent(wanted)
                 read = [file for task in wanted for split in task for file in split.files]
                 assert report.rows == sum(file.rows for file in read)

@@ -57,6 +57,19 @@ class TaskTexts:
             yield b"[%s]" % b",".join(held)
 
 
+class TaskArrays(TaskTexts):
+    """The same of texts that are in arrays already, as they came from elsewhere."""
+
+    def __init__(self, bodies: Iterable[bytes]) -> None:
+        self._bodies = bodies
+
+    def __iter__(self) -> Iterator[str]:
+        return (text for body in self._bodies for text in decode_texts(body))
+
+    def arrays(self) -> Iterator[bytes]:
+        return iter(self._bodies)
+
+
 def encode(frame: Frame) -> bytes:
     """The bytes of a frame, prefix included, and of the arrays that travel before it."""
     return b"".join(chain.from_iterable(pieces(frame)))

@@ -92,17 +92,9 @@ class ScanParts:
     def _alone(self, part: int) -> LiveFile:
         return self.files.file(self.firsts.item(part))
 
-    def texts_alone(self, parts: Numbers) -> list[tuple[Place, str]] | None:
-        """The place of each of some parts, and its first file as JSON, as it travels; None if files
-        are read as others than they are stored.
-        """
-        if self.reading.as_read is not None or self.files.live.vectors:
-            return None
-        numbers = self.firsts[parts]
-        codes, buckets = self.files.codes[numbers], self.files.buckets[numbers]
-        values = map(self.files.partitions.__getitem__, codes.tolist())
-        places = zip(values, buckets.tolist(), strict=True)
-        return list(zip(places, self.files.texts(numbers), strict=True))
+    def are_as_stored(self) -> bool:
+        """Whether files are read as they are stored."""
+        return self.reading.as_read is None and not self.files.live.vectors
 
     @property
     def units(self) -> Iterator[KeyedSection]:

@@ -13,29 +13,30 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import accumulate, groupby, pairwise
+from itertools import pairwise
 from json.encoder import encode_basestring as quoted
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from keyfold.files.sections import packed, runs
+from keyfold.files.sections import runs
 from keyfold.options.declared import TableOptions
 from keyfold.predicates.ranges import Ranges, may_be_true
 from keyfold.read.key_cuts import by_key, stretches_of
 from keyfold.read.parts import KeyedSection, ScanParts
-from keyfold.storage.metadata.entries import Place
-from keyfold.storage.metadata.manifest_columns import Numbers
+from keyfold.storage.metadata.manifest_columns import Numbers, joined
 from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.partitions import Partition
+from keyfold.wire.partitions import Partition, bucket_name
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import Split
 
 Task = tuple[Split, ...]
 _SEVERAL = 8  # tasks of a core: then one of half as much again keeps few waiting
-_TASKS_AT_ONCE = 10_000  # whose texts are made together
+_UNITS_AT_ONCE = 10_000  # whose texts are made together
+_FEW_UNITS = 8  # whose texts are made one by one, as quickly
 
 
 @dataclass(frozen=True)
@@ -145,49 +146,98 @@ class Tasks(Sequence[Task]):
 
     def texts(self) -> Iterator[str]:
         """The tasks as JSON, as they travel."""
-        head_of = partial(_head, self.how.layout, cache(partial(_partition_of, self.how.layout)))
-        for first in range(0, len(self), _TASKS_AT_ONCE):
-            ends = [
-                *self.ends[max(first - 1, 0) : first],
-                *self.ends[first : first + _TASKS_AT_ONCE],
-            ]
-            yield from self._texts([0, *ends] if first == 0 else ends, head_of)
+        for some in self.text_arrays():
+            yield from some if isinstance(some, list) else some.to_pylist()
 
-    def _texts(self, ends: Sequence[int], head_of: Callable[[Place], str]) -> Iterator[str]:
-        """The texts of neighbouring tasks, whose units are between `ends`."""
-        parts = self.part_of[ends[0] : ends[-1]]
-        sent, numbers = self.parts.texts_alone(parts), parts.tolist()
+    def text_arrays(self) -> Iterator[pa.Array | list[str]]:
+        """The texts of some thousand neighbours at a time, as Arrow has them, since they are many;
+        a list of few, or where the name of a folder is no UTF-8.
+        """
+        if len(self.part_of) < _FEW_UNITS:
+            yield list(map(_text, self))
+            return
         partition_of = cache(partial(Partition.of, self.how.layout))
-        for start, end in pairwise(ends):
-            units = slice(start - ends[0], end - ends[0])
-            if sent is not None and self.others.keys().isdisjoint(numbers[units]):
-                yield _text(sent[units], head_of)
-            else:
-                made = [split.to_json() for split in self._task(start, end, partition_of)]
-                yield json.dumps(made, separators=(",", ":"), ensure_ascii=False)
+        odd = np.zeros(len(self.parts), dtype=bool)  # parts that are no file as it is stored
+        odd[list(self.others)] = True
+        odd |= not self.parts.are_as_stored()
+        ends, first = np.array([0, *self.ends], dtype=np.int64), 0
+        while first < len(self):
+            last = int(np.searchsorted(ends, ends[first] + _UNITS_AT_ONCE, side="right")) - 1
+            last = max(first + 1, last)
+            yield self._texts(ends[first : last + 1], odd, partition_of)
+            first = last
+
+    def _texts(
+        self, ends: Numbers, odd: Numbers, partition_of: Callable[[Any], Partition]
+    ) -> pa.Array | list[str]:
+        """The texts of neighbouring tasks, whose units are between `ends`."""
+        starts, parts = ends[:-1] - ends[0], self.part_of[ends[0] : ends[-1]]
+        is_odd = np.logical_or.reduceat(odd[parts], starts)
+        is_odd |= np.diff(ends) > _UNITS_AT_ONCE
+        numbers = np.flatnonzero(is_odd)
+        plain = pa.array([], pa.string())
+        made = [
+            _text(self._task(start, end, partition_of))
+            for start, end in zip(ends[numbers].tolist(), ends[numbers + 1].tolist(), strict=True)
+        ]
+        try:
+            if not is_odd.all():
+                sizes = np.diff(ends)
+                alone = parts[~np.repeat(is_odd, sizes)]
+                plain = self._texts_alone(alone, sizes[~is_odd], partition_of)
+            order = np.argsort(np.concatenate((np.flatnonzero(~is_odd), numbers)))
+            return pa.concat_arrays([plain, pa.array(made, pa.string())]).take(pa.array(order))
+        except UnicodeEncodeError:
+            between = pairwise(ends.tolist())
+            return [_text(self._task(*one, partition_of)) for one in between]
+
+    def _texts_alone(
+        self, parts: Numbers, sizes: Numbers, partition_of: Callable[[Any], Partition]
+    ) -> pa.Array:
+        """The texts of tasks of files as they are stored, whose parts are given, of so many each.
+        Neighbours of one bucket are one split.
+        """
+        files, numbers = self.parts.files, self.parts.firsts[parts]
+        codes, buckets = files.codes[numbers], files.buckets[numbers]
+        begins = np.ones(len(parts), dtype=bool)
+        begins[1:] = (codes[1:] != codes[:-1]) | (buckets[1:] != buckets[:-1])
+        starts = np.cumsum(sizes) - sizes
+        begins[starts] = True
+        known, places = np.unique(codes[begins], return_inverse=True)
+        heads = [_head(self.how.layout, partition_of(files.partitions[code])) for code in known]
+        before, path = (
+            pa.array([head[side] for head in heads]).take(pa.array(places)) for side in (0, 1)
+        )
+        names = {bucket: bucket_name(bucket) for bucket in np.unique(buckets).tolist()}
+        folder = pa.array([names[bucket] for bucket in buckets[begins].tolist()])
+        bucket = pa.array(buckets[begins]).cast(pa.string())
+        sections = _together(joined("[[", files.texts(numbers), "]]"), np.flatnonzero(begins))
+        splits = joined(before, bucket, path, folder, _SECTIONS, sections, "]}")
+        counts = np.cumsum(begins) - 1
+        return joined("[", _together(splits, counts[starts]), "]")
 
 
-def _text(files: Sequence[tuple[Place, str]], head_of: Callable[[Place], str]) -> str:
-    """A task of whole files as JSON; those of one bucket are one split."""
-    splits = []
-    for place, held in groupby(files, itemgetter(0)):
-        sections = ",".join(f"[[{file}]]" for _, file in held)
-        splits.append(f"{head_of(place)}{sections}]}}")
-    return f"[{','.join(splits)}]"
+_SECTIONS = '","sections":['
 
 
-def _head(
-    layout: TableLayout, partition_of: Callable[[Any], tuple[Partition, str]], place: Place
-) -> str:
-    """The beginning of a split as JSON, before its sections."""
-    (partition, text), bucket = partition_of(place[0]), place[1]
-    path = quoted(partition.bucket_folder(layout, bucket))
-    return f'{{"partition":{text},"bucket":{bucket},"path":{path},"sections":['
+def _together(texts: pa.Array, starts: Numbers) -> pa.Array:
+    """Neighbouring texts as one, between commas; the first of each are at `starts`."""
+    offsets = pa.array(np.append(starts, len(texts)), pa.int32())
+    return pc.binary_join(pa.ListArray.from_arrays(offsets, texts), ",")
 
 
-def _partition_of(layout: TableLayout, values: tuple[Any, ...]) -> tuple[Partition, str]:
-    found = Partition.of(layout, values)
-    return found, json.dumps(found.to_json(), separators=(",", ":"), ensure_ascii=False)
+def _head(layout: TableLayout, partition: Partition) -> tuple[str, str]:
+    """A split of a partition as JSON: what is before its bucket, and then before the bucket's name
+    in its path.
+    """
+    before = json.dumps(partition.to_json(), separators=(",", ":"), ensure_ascii=False)
+    folder = quoted(f"{partition.folder(layout)}/")[:-1]
+    return f'{{"partition":{before},"bucket":', f',"path":{folder}'
+
+
+def _text(task: Task) -> str:
+    made = [split.to_json() for split in task]
+    return json.dumps(made, separators=(",", ":"), ensure_ascii=False)
 
 
 def tasks(how: Splitting, parts: ScanParts) -> Tasks:
@@ -207,8 +257,19 @@ def tasks(how: Splitting, parts: ScanParts) -> Tasks:
     weights = np.maximum(sizes, how.settings.split_open_file_cost)[part_of]
     for part, units in others.items():
         weights[begins[part] : begins[part] + len(units)] = [unit.weight for unit in units]
-    together = packed(range(len(part_of)), weights.tolist().__getitem__, how.target)
-    return Tasks(how, parts, list(accumulate(map(len, together))), part_of, begins, others)
+    return Tasks(how, parts, _ends(weights, how.target), part_of, begins, others)
+
+
+def _ends(weights: Numbers, most: int) -> list[int]:
+    """Where groups of neighbours end that weigh at most `most`, or are one (`sections.packed`)."""
+    totals = np.cumsum(weights)
+    following = np.searchsorted(totals, totals - weights + most, side="right")
+    after = np.maximum(following, np.arange(1, len(weights) + 1)).tolist()
+    found, end = list[int](), 0
+    while end < len(after):
+        end = after[end]
+        found.append(end)
+    return found
 
 
 def _add(held: list[Split], split: Split) -> None:

@@ -6,18 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from json.encoder import encode_basestring as quoted
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from keyfold.storage.metadata import entry_columns as at
 from keyfold.storage.metadata.entries import LiveFile, Place
 from keyfold.storage.metadata.live_files import LiveFiles
-from keyfold.storage.metadata.manifest_columns import Numbers
+from keyfold.storage.metadata.manifest_columns import Numbers, joined
 from keyfold.storage.metadata.partition_bounds import Partition
 
 _SENT = at.SIZE, at.ROWS, at.DELETES, at.FIRST_SEQUENCE, at.LAST_SEQUENCE, at.SCHEMA, at.LEVEL
-_FILE = "[%s,%s,%s,%s,%s,%s,%s,%s]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,20 +71,21 @@ class FileColumns:
             found += map(self.live.marked, manifest.files(self.entries[some].tolist()))
         return found
 
-    def texts(self, numbers: Numbers) -> list[str]:
+    def texts(self, numbers: Numbers) -> pa.Array:
         """Some files as JSON, as a `DataFile` without deletion vector travels."""
-        found, sources = [""] * len(numbers), self.sources[numbers]
+        spots, made = [np.empty(0, dtype=np.int64)], [pa.array([], pa.string())]
+        sources = self.sources[numbers]
         for source in np.unique(sources).tolist():
-            spots = np.flatnonzero(sources == source)
-            one, entries = self.live.manifests[source], self.entries[numbers[spots]]
-            fields = [one.numbers[number][entries].tolist() for number in _SENT]
-            for row in np.flatnonzero(one.lacks_deletes[entries]).tolist():
-                fields[_SENT.index(at.DELETES)][row] = "null"
-            names = map(quoted, one.names_at(entries))
-            made = map(_FILE.__mod__, zip(names, *fields, strict=True))
-            for spot, text in zip(spots.tolist(), made, strict=True):
-                found[spot] = text
-        return found
+            spots.append(np.flatnonzero(sources == source))
+            one, entries = self.live.manifests[source], self.entries[numbers[spots[-1]]]
+            fields = [pa.array(one.numbers[number][entries]).cast(pa.string()) for number in _SENT]
+            if one.lacks_deletes[entries].any():
+                place = _SENT.index(at.DELETES)
+                lacks = pa.array(one.lacks_deletes[entries])
+                fields[place] = pc.if_else(lacks, "null", fields[place])
+            made.append(pc.binary_join_element_wise(one.quoted_names(entries), *fields, ","))
+        order = np.argsort(np.concatenate(spots), kind="stable")
+        return joined("[", pa.concat_arrays(made).take(pa.array(order)), "]")
 
     @property
     def places(self) -> tuple[Numbers, Numbers]:

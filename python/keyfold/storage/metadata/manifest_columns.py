@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
+from json.encoder import encode_basestring as quoted
 from typing import Any
 
 import fastavro
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from keyfold.files import damage
 from keyfold.kernels.buffers import Words, bytes_of
@@ -129,9 +131,10 @@ class ManifestColumns:
         data, found = bytes_of(self.content), np.zeros(len(self), dtype=bool)
         ends = self.names[:, 0].astype(np.int64) + self.names[:, 1]
         for suffix in map(str.encode, suffixes):
-            places = ends[:, None] - np.arange(len(suffix), 0, -1)
+            others = np.flatnonzero(~found)  # none, mostly, after the first suffix
+            places = ends[others, None] - np.arange(len(suffix), 0, -1)
             is_there = data[np.maximum(places, 0)] == np.frombuffer(suffix, dtype=np.uint8)
-            found |= (self.names[:, 1] >= len(suffix)) & is_there.all(axis=1)
+            found[others] = (self.names[others, 1] >= len(suffix)) & is_there.all(axis=1)
         return found
 
     def record(self, row: int) -> Record:
@@ -165,6 +168,20 @@ class ManifestColumns:
         view = self.view
         for start, size in self.names[rows].tolist():
             yield str(view[start : start + size], "utf-8")
+
+    def quoted_names(self, rows: Numbers) -> pa.Array:
+        """The names of the files of some entries as JSON, in Arrow, since they are many."""
+        starts, sizes = self.names[rows].astype(np.int64).T
+        offsets = np.concatenate(([0], np.cumsum(sizes)))
+        if len(rows) and (sizes == sizes[0]).all():
+            places = (starts[:, None] + np.arange(sizes[0])).ravel()
+        else:
+            places = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
+        found = bytes_of(self.content)[places]
+        if (found == ord('"')).any():
+            return pa.array(list(map(quoted, self.names_at(rows))))
+        parts = [pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(found)]
+        return joined('"', pa.StringArray.from_buffers(len(rows), *parts), '"')
 
     def names_of(self, rows: Iterable[int]) -> Iterable[str]:
         """The names of the files of some entries, and of those beside them that are their own."""
@@ -303,6 +320,11 @@ def record_of(schema: Any, data: bytes) -> Record:
     found: Any = fastavro.schemaless_reader(BytesIO(data), schema, None)
     record: Record = found
     return record
+
+
+def joined(*texts: pa.Array | str) -> pa.Array:
+    """The texts of arrays, side by side; a text is between those of all rows."""
+    return pc.binary_join_element_wise(*texts, "")
 
 
 def repeated(columns: Sequence[ManifestColumns], rows: Sequence[Numbers]) -> list[tuple[int, int]]:

@@ -6,9 +6,11 @@ what a commit added, not what the table holds. `merging` says which ones a commi
 
 import contextlib
 import io
+import os
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -18,6 +20,7 @@ import numpy as np
 
 from keyfold.errors import CorruptDataError
 from keyfold.files import damage
+from keyfold.resources import budget
 from keyfold.resources.cache import Cache
 from keyfold.storage.metadata.avro_records import ENTRY_SCHEMA, LIST_SCHEMA, LISTED, Check
 from keyfold.storage.metadata.binary_row import RowCodec
@@ -34,6 +37,8 @@ from keyfold.stores.files import Files
 CODEC = "zstandard"
 KEPT_BYTES = 400 << 20  # of columns: a million entries
 MOST_ENTRIES = 20_000
+_READS = 16  # manifests of a store that are read at a time
+_LOCAL_READS = min(4, os.cpu_count() or 1)
 
 _ENTRY_SCHEMA = fastavro.parse_schema(ENTRY_SCHEMA)
 _LIST_SCHEMA = fastavro.parse_schema(LIST_SCHEMA)
@@ -93,7 +98,7 @@ class Manifests:
 
     def live_in(self, listed: Iterable[Record]) -> LiveFiles:
         """The files that manifests of a list add and none of them deletes, in their order."""
-        return live_of([self.decoded(record) for record in listed])
+        return live_of(self.all_decoded(list(listed)))
 
     def that_may_hold(
         self, listed: Iterable[Record], may_hold: Callable[[PartitionBounds], bool]
@@ -122,6 +127,17 @@ class Manifests:
         """The files that the manifest of a record of a manifest list adds."""
         found = self.decoded(listed)
         return found.files(found.added)
+
+    def all_decoded(self, listed: Sequence[Record]) -> list[ManifestColumns]:
+        """The manifests of records of a manifest list. Those that are not kept are read several at
+        a time: a store answers many at once, and codecs and kernels let go of Python's lock.
+        """
+        unread = sum(CACHE.get(self.path(one["_FILE_NAME"])) is None for one in listed)
+        count = _LOCAL_READS if self.files.is_local else _READS
+        if unread < 2 or budget.is_capped():
+            return list(map(self.decoded, listed))
+        with ThreadPoolExecutor(min(count, unread)) as threads:
+            return list(threads.map(self.decoded, listed))
 
     def decoded(self, listed: Record) -> ManifestColumns:
         """The manifest of a record of a manifest list, from the cache or from its file."""

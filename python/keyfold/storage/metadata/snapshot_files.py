@@ -34,7 +34,7 @@ def live_of_snapshot(manifests: Manifests, snapshot: Snapshot) -> LiveFiles:
     vectors = vectors_of(manifests, snapshot)
     known = LIVE.get(key)
     if known is not None:
-        return LiveFiles(tuple(map(manifests.decoded, listed)), known, vectors)
+        return LiveFiles(tuple(manifests.all_decoded(listed)), known, vectors)
     found = manifests.live_in(listed)
     LIVE.put(key, found.rows)
     return replace(found, vectors=vectors)
