@@ -158,6 +158,32 @@ def test_lists_of_many_pages(options: Options) -> None:
         assert not files.is_folder(files.root)
 
 
+def test_a_long_list_goes_on_where_the_store_was_busy(options: Options) -> None:
+    """No file of it is lost, and none comes twice."""
+    options, query = kinds.with_page_of(options, 7)
+    left = {"pages": 3, "busy": PATIENCE_OF_CLIENT + 1}
+
+    def rule(request: Request) -> Answer | None:
+        if request.method != "GET" or not (
+            "comp=list" in request.path or "list-type" in request.path
+        ):
+            return None
+        request.path += f"&{query}"
+        left["pages"] -= 1
+        if left["pages"] >= 0 or not left["busy"]:
+            return None
+        left["busy"] -= 1
+        return BUSY[0]
+
+    with behind(options, rule) as files:
+        names = [f"name-{number:02}" for number in range(30)]
+        for name in names:
+            files.write(f"{files.root}/many/{name}", b"")
+        found = [entry.name for _, entry in files.all_below(f"{files.root}/many")]
+        assert sorted(found) == names
+        assert not left["busy"]
+
+
 def test_odd_names(options: Options) -> None:
     files = files_of(options)
     names = ["a b", "ä-日本", "+&=#?", "a%2Fb", "a%25b", "q\"'", "[x]{y}", "a:b", "..a", "a;b", "~"]

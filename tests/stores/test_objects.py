@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from keyfold.errors import TableError
-from keyfold.stores import settings
+from keyfold.stores import objects, settings
 from keyfold.stores.objects import ObjectFiles
 from tests.concurrency.processes import CONTEXT
 from tests.stores import kinds
@@ -85,6 +85,24 @@ def test_files_and_folders(files: ObjectFiles) -> None:
     assert files.remove_folder(f"{root}/a")
     assert not files.remove_folder(f"{root}/a")
     assert files.names(root) == []
+
+
+def test_all_files_are_listed_and_removed_together(
+    files: ObjectFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(objects, "_PAGE", 2)
+    root = f"{files.root}/below"
+    names = ["one", "b=x%2Fy z/two", "b=x%2Fy z/bucket-0/three", ".hidden/four", "b=c/five"]
+    for name in names:
+        files.write(f"{root}/{name}", name.encode())
+    files.write(f"{root}-beside/six", b"")
+    found = {f"{folder}/{entry.name}": entry.size for folder, entry in files.all_below(root)}
+    assert found == {f"{root}/{name}": len(name) for name in names}
+    assert list(files.all_below(f"{files.root}/nothing")) == []
+    files.remove_all([f"{root}/{name}" for name in (*names[:4], "missing", names[4])])
+    assert list(files.all_below(root)) == []
+    assert files.exists(f"{root}-beside/six")
+    files.remove_all([])
 
 
 def test_published_once_and_replaced(files: ObjectFiles) -> None:

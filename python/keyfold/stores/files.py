@@ -5,7 +5,7 @@ publish one name, exactly one wins. A store that can't do that is no store of ta
 store is a class of `Files`; a new kind of object store is a `StoreKind`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -87,6 +87,12 @@ class Files(Protocol):
     def entries(self, path: str) -> list[Entry]:
         """The files and folders in a folder; empty if it is missing."""
 
+    def all_below(self, path: str) -> Iterator[tuple[str, Entry]] | None:
+        """Each file below a folder, after the folder that it is in; None if folders have to be
+        listed one by one.
+        """
+        return None
+
     def names(self, path: str) -> list[str]:
         """Names of everything in a folder; empty if it is missing."""
         return [entry.name for entry in self.entries(path)]
@@ -142,6 +148,11 @@ class Files(Protocol):
 
     def remove(self, path: str) -> None:
         """Remove a file if it is there."""
+
+    def remove_all(self, paths: Sequence[str]) -> None:
+        """Remove files that are there, in their order or many at once."""
+        for path in paths:
+            self.remove(path)
 
     def make_folder(self, path: str) -> None:
         """Make a folder and those it is in."""

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -31,6 +32,7 @@ _THROTTLED = re.compile(r"status code: (?:429|503) ")
 _PATIENCE = 7  # waits of a throttled request: a minute, as each is twice the one before
 _REFUSALS = ("PermissionDeniedError", "UnauthenticatedError", "NotSupportedError")
 _OF_FILES = ("reading", "looking for", "removing")  # a file is missing then, else the bucket
+_PAGE = 1000  # files that a store lists or removes at once
 _PART, _PARTS = 8 << 20, 4  # bytes of a request that writes, and requests at once
 _BUFFER = 1 << 20  # bytes for one call of the client, which costs as much as a page
 Answer = TypeVar("Answer")
@@ -129,6 +131,25 @@ class ObjectFiles(Files):
         names = (prefix.rstrip("/").rsplit("/", 1)[-1] for prefix in found["common_prefixes"])
         return files + [Entry(name, True, 0, 0) for name in names]
 
+    def all_below(self, path: str) -> Iterator[tuple[str, Entry]]:
+        own, last, pages = settings.key_of(path), None, None
+
+        def following(key: str) -> Any:
+            nonlocal pages
+            # an error ends a list: the next attempt begins behind what came
+            if pages is None:
+                pages = iter(self.client.list(f"{key}/", offset=last, chunk_size=_PAGE))
+            current, pages = pages, None
+            page = next(current, None)
+            pages = current
+            return page
+
+        while page := self._asked("listing", path, following):
+            for meta in page:
+                folder, _, name = meta["path"][len(own) :].rpartition("/")
+                yield path + folder, Entry(name, False, meta["size"], _modified(meta))
+            last = page[-1]["path"]
+
     @contextlib.contextmanager
     def held(self, path: str) -> Iterator[str]:
         yield path
@@ -205,6 +226,17 @@ class ObjectFiles(Files):
                 self.client.delete(key)
 
         self._asked("removing", path, gone)
+
+    def remove_all(self, paths: Sequence[str]) -> None:
+        for first in range(0, len(paths), _PAGE):
+            some = paths[first : first + _PAGE]
+            try:
+                self._asked("removing", some[0], partial(self._delete, some))
+            except FileNotFoundError:  # of one of them, at which some stores stop
+                super().remove_all(some)
+
+    def _delete(self, paths: Sequence[str], _: str) -> None:
+        self.client.delete(list(map(settings.key_of, paths)))
 
     def make_folder(self, path: str) -> None:
         """Does nothing: a folder is there once something is in it."""

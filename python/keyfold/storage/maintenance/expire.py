@@ -74,10 +74,9 @@ def expire(table: Table, retention: Retention) -> int:
                 told = [replace(s, changelog_manifest_list=None) for s in snapshots[:-1]]
                 snapshots = [*told, snapshots[-1]]  # as if their changelogs were another's
             keeping = pins(table, writes_changelogs=writes_changelogs(table))
-            for path in _data_files(table, snapshots, keeping):
-                table.files.remove(path)
-            for path in _metadata(table.manifests, snapshots, keeping):
-                table.files.remove(f"{table.layout.location}/{path}")
+            table.files.remove_all(_data_files(table, snapshots, keeping))
+            for paths in _metadata(table.manifests, snapshots, keeping):
+                table.files.remove_all([f"{table.layout.location}/{path}" for path in paths])
             replace(table.snapshots, location=location).remove_expired(begin, end)
             return len(snapshots) - 1
     return 0
@@ -166,10 +165,12 @@ def _needed_elsewhere(manifests: Manifests, keeping: Pins) -> set[str]:
     return found
 
 
-def _metadata(manifests: Manifests, snapshots: Sequence[Snapshot], keeping: Pins) -> list[str]:
+def _metadata(
+    manifests: Manifests, snapshots: Sequence[Snapshot], keeping: Pins
+) -> tuple[list[str], list[str]]:
     """Paths, from the table's folder, of the files that the snapshots but the last refer to and
     nothing retained does. A manifest is part of consecutive snapshots, so of the table's own the
-    last one, the tags among them and the nearest before decide. A snapshot's lists go last: they
+    last one, the tags among them and the nearest before decide. Lists come apart and go last: they
     name the rest.
     """
     *expiring, last = snapshots
@@ -180,9 +181,10 @@ def _metadata(manifests: Manifests, snapshots: Sequence[Snapshot], keeping: Pins
         kept |= metadata(manifests, snapshot)
     for changelog in keeping.changelogs:
         kept |= metadata(manifests, changelog, may_lack_lists=True)
-    paths: dict[str, None] = {}
+    others, listing = dict[str, None](), dict[str, None]()
     for snapshot in expiring:
         lists = {f"manifest/{name}" for name in manifest_lists(snapshot)}
         found = metadata(manifests, snapshot, may_lack_lists=True) - kept
-        paths |= dict.fromkeys(sorted(found - lists)) | dict.fromkeys(sorted(found & lists))
-    return list(paths)
+        others |= dict.fromkeys(sorted(found - lists))
+        listing |= dict.fromkeys(sorted(found & lists))
+    return list(others), list(listing)

@@ -12,9 +12,12 @@ import contextlib
 import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,11 +32,11 @@ from keyfold.storage.maintenance.retained import (
 )
 from keyfold.storage.metadata.avro_records import LISTED
 from keyfold.storage.metadata.entries import Record
-from keyfold.storage.metadata.manifest_columns import Identifier
 from keyfold.storage.metadata.manifests import Manifests, unless_missing
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.stores import folders
+from keyfold.stores.files import Entry
 from keyfold.stores.local import remove_tree
 from keyfold.stores.snapshot_folder import SnapshotFolder
 
@@ -47,7 +50,9 @@ _NAMES = {
     "statistics": re.compile(rf"stat(?:istics)?-{_UUID}-\d+|{_TEMPORARY}"),
     "other": re.compile(_TEMPORARY),
 }
+_BUCKET = re.compile(r"bucket-(?:\d+|postpone)")
 _LOOKS = 5
+_AT_ONCE, _LISTED = 16, 10_000  # folders that are listed at a time, and that wait for it
 _OTHER_FOLDERS = ("schema", "snapshot", "tag", "consumer", "changelog")
 
 
@@ -80,12 +85,16 @@ def remove_orphans(table: Table, older_than: float | None, *, dry_run: bool) -> 
     # Listed before the snapshots are read: a file that is committed meanwhile is then seen in use.
     candidates = list(_candidates(table, int(before * 1e9)))
     used = in_use(table)
-    orphans = [orphan for name, orphan in candidates if name not in used] + _hidden(table)
+    orphans = [
+        Orphan(f"{folder}/{name}", size, is_folder)
+        for folder, prefix, name, size, is_folder in candidates
+        if prefix + name not in used
+    ]
+    orphans += _hidden(table)
     if not dry_run:
-        for orphan in orphans:
-            if not orphan.is_folder:
-                table.files.remove(orphan.path)
-            elif table.files.is_local:
+        table.files.remove_all([orphan.path for orphan in orphans if not orphan.is_folder])
+        for orphan in filter(attrgetter("is_folder"), orphans):
+            if table.files.is_local:
                 remove_tree(orphan.path)
             else:
                 table.files.remove_folder(orphan.path)
@@ -107,19 +116,52 @@ def _check_newest(folder: SnapshotFolder) -> None:
     )
 
 
-def _candidates(table: Table, before: int) -> Iterator[tuple[str, Orphan]]:
-    """Old files with names of ours, each after the name by which `in_use` knows it."""
-    location = table.layout.location
-    places = [(bucket, "data", "") for bucket in _buckets(table)]
-    places += [(f"{location}/{n}", n, f"{n}/") for n in ("manifest", "index", "statistics")]
+class _Place(NamedTuple):
+    """A folder, the kind of its files, and what `in_use` has before their names."""
+
+    folder: str
+    kind: str
+    prefix: str
+
+
+def _candidates(table: Table, before: int) -> Iterator[tuple[str, str, str, int, bool]]:
+    """Old files with names of ours: the folder, prefix, name and size of each, and whether it is a
+    folder.
+    """
+    for place, entry in _entries(table):
+        names = _TEMPORARY_FOLDER if entry.is_folder else _NAMES[place.kind]
+        if entry.modified < before and names.fullmatch(entry.name):
+            yield place.folder, place.prefix, entry.name, entry.size, entry.is_folder
+
+
+def _entries(table: Table) -> Iterator[tuple[_Place, Entry]]:
+    """The files in the folders of the table that we write into, with their folder."""
+    files, location = table.files, table.layout.location
+    others = [_Place(f"{location}/{n}", n, f"{n}/") for n in ("manifest", "index", "statistics")]
     roots = [location, *branches(table)]
-    places += [(f"{root}/{name}", "other", "-") for root in roots for name in _OTHER_FOLDERS]
-    for folder, kind, prefix in places:
-        for entry in table.files.entries(folder):
-            path = f"{folder}/{entry.name}"
-            names = _TEMPORARY_FOLDER if entry.is_folder else _NAMES[kind]
-            if entry.modified < before and names.fullmatch(entry.name):
-                yield prefix + entry.name, Orphan(path, entry.size, entry.is_folder)
+    others += [_Place(f"{root}/{name}", "other", "-") for root in roots for name in _OTHER_FOLDERS]
+    every = files.all_below(location)
+    if every is not None:
+        known = {place.folder: place for place in others}
+        place_of = cache(lambda folder: known.get(folder) or _bucket(table, folder))
+        yield from ((place, entry) for folder, entry in every if (place := place_of(folder)))
+        return
+    places = [_Place(folder, "data", "") for folder in _buckets(table)] + others
+    with ThreadPoolExecutor(1 if files.is_local else _AT_ONCE) as threads:
+        for first in range(0, len(places), _LISTED):
+            some = places[first : first + _LISTED]
+            found = threads.map(files.entries, [place.folder for place in some])
+            for place, entries in zip(some, found, strict=True):
+                yield from ((place, entry) for entry in entries)
+
+
+def _bucket(table: Table, folder: str) -> _Place | None:
+    """The place of a bucket's files; None if the folder is not one of a bucket."""
+    *partitions, last = folder.removeprefix(f"{table.layout.location}/").split("/")
+    is_partition = len(partitions) == len(table.layout.partition_keys) and all(
+        "=" in name and not name.startswith(".") for name in partitions
+    )
+    return _Place(folder, "data", "") if is_partition and _BUCKET.fullmatch(last) else None
 
 
 def _buckets(table: Table) -> list[str]:
@@ -127,8 +169,8 @@ def _buckets(table: Table) -> list[str]:
     found = [table.layout.location]
     for _ in table.layout.partition_keys:
         found = [f"{top}/{n}" for top in found for n in table.files.folders(top) if "=" in n]
-    named = re.compile(r"bucket-(?:\d+|postpone)")
-    return [f"{top}/{n}" for top in found for n in table.files.folders(top) if named.fullmatch(n)]
+    folders = table.files.folders
+    return [f"{top}/{n}" for top in found for n in folders(top) if _BUCKET.fullmatch(n)]
 
 
 def _hidden(table: Table) -> list[Orphan]:
@@ -155,70 +197,51 @@ def _read_in_use(table: Table) -> set[str]:
     keeping = pins(table)
     numbers = sorted(table.snapshots.ids())
     own = [found for n in numbers if (found := table.snapshots.find(n)) is not None]
-    entries = _Entries(manifests)
     needed: set[str] = set()
-    begins = _oldest_whole(entries, own)
+    begins = _oldest_whole(manifests, own)
     begins += [after for before, after in pairwise(own) if after.id != before.id + 1]
     for snapshot in [*keeping.tags, *keeping.branched, *begins]:
-        needed |= metadata(manifests, snapshot) | entries.live(snapshot)
+        needed |= metadata(manifests, snapshot) | _live(manifests, snapshot)
     for snapshot in own[1:]:  # all else that they hold, they or those between have added
-        needed |= metadata(manifests, snapshot) | entries.added(manifests.changed(snapshot))
+        needed |= metadata(manifests, snapshot) | _added(manifests, manifests.changed(snapshot))
     for changelog in keeping.changelogs:
         needed |= metadata(manifests, changelog, may_lack_lists=True)
         needed |= data_names(manifests, changelog, may_lack_lists=True)
     for snapshot in [*own, *keeping.tags, *keeping.branched]:
         if snapshot.changelog_manifest_list is not None:
             changes = manifests.records(LISTED, snapshot.changelog_manifest_list)
-            needed |= entries.added(changes)
+            needed |= _added(manifests, changes)
     return needed
 
 
-def _oldest_whole(entries: "_Entries", own: list[Any]) -> list[Any]:
+def _oldest_whole(manifests: Manifests, own: list[Any]) -> list[Any]:
     """The first of the snapshots. Those that an expiry, killed since, has begun to remove are taken
     out of `own` before.
     """
-    while len(own) > 1 and not _is_whole(entries, own[0]):
+    while len(own) > 1 and not _is_whole(manifests, own[0]):
         del own[0]
     return own[:1]
 
 
-def _is_whole(entries: "_Entries", snapshot: Snapshot) -> bool:
+def _is_whole(manifests: Manifests, snapshot: Snapshot) -> bool:
     is_whole = False
     with unless_missing():
-        metadata(entries.manifests, snapshot)
-        entries.live(snapshot)
+        metadata(manifests, snapshot)
+        _live(manifests, snapshot)
         is_whole = True
     return is_whole
 
 
-@dataclass(frozen=True)
-class _Entries:
-    """Names of the files that manifests add and delete, each manifest read once."""
+def _live(manifests: Manifests, snapshot: Snapshot) -> set[str]:
+    """Names of the files that a snapshot holds."""
+    parts = manifests.live(snapshot).parts()
+    return {name for one, rows in parts for name in one.names_of(rows.tolist())}
 
-    manifests: Manifests
-    read: dict[str, tuple[dict[Identifier, set[str]], set[Identifier]]] = field(
-        default_factory=dict
-    )
 
-    def live(self, snapshot: Snapshot) -> set[str]:
-        """Names of the files that a snapshot holds."""
-        listed = [self._of(record) for record in self.manifests.listed(snapshot)]
-        gone = {found for _, deleted in listed for found in deleted}
-        held = (names for added, _ in listed for key, names in added.items() if key not in gone)
-        return {name for names in held for name in names}
-
-    def added(self, listed: Sequence[Record]) -> set[str]:
-        """Names of the files that the manifests of a list add."""
-        found = [self._of(record) for record in listed]
-        return {name for added, _ in found for names in added.values() for name in names}
-
-    def _of(self, listed: Record) -> tuple[dict[Identifier, set[str]], set[Identifier]]:
-        manifest = listed["_FILE_NAME"]
-        if manifest not in self.read:
-            found = self.manifests.decoded(listed)
-            added = {found.identifier(row): {*found.names_of([row])} for row in found.added}
-            self.read[manifest] = added, {found.identifier(row) for row in found.deleted}
-        return self.read[manifest]
+def _added(manifests: Manifests, listed: Sequence[Record]) -> set[str]:
+    """Names of the files that the manifests of a list add."""
+    found = manifests.all_decoded(listed)
+    return {name for one in found for name in one.names_of(one.added)}
 
 
 def free(table: Table, gone: Sequence[Snapshot]) -> int:
@@ -234,8 +257,8 @@ def free(table: Table, gone: Sequence[Snapshot]) -> int:
             found = metadata(table.manifests, snapshot, may_lack_lists=True) - kept
             lists |= dict.fromkeys(f"{table.layout.location}/{path}" for path in found & own)
             paths |= dict.fromkeys(f"{table.layout.location}/{path}" for path in found - own)
-    for path in (*paths, *lists):  # the lists, which name the rest, go last
-        table.files.remove(path)
+    for some in (paths, lists):  # the lists, which name the rest, go last
+        table.files.remove_all(list(some))
     return len(paths) + len(lists)
 
 
