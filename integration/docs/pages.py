@@ -44,7 +44,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Rows": (),
     "Columns": ("fields.",),
     "Data files": ("file.", "target-file", "keyfold.row-group", "keyfold.data-file", "data-file."),
-    "Writes and reads": ("write-buffer", "source."),
+    "Writes and reads": ("write-buffer", "source.", "keyfold.plan-in-tasks"),
     "Compaction": ("write-only", "num-", "compaction.", "keyfold.compaction."),
     "Snapshots": ("snapshot.",),
     "Commits and manifests": ("commit.", "manifest."),

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from integration.faults import harness
 from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours, plan_of, scans
+from integration.sessions import conf
 from keyfold.bridge.frames import PART_BYTES
 
 TABLE = "keyfold.it.planned"
@@ -110,3 +111,17 @@ def test_a_plan_of_several_frames(spark: SparkSession) -> None:
     spark.sql(f"INSERT INTO {name} SELECT {long}, id FROM range(0, {files}, 1, 1)")
     frame = assert_ours(spark.table(name))
     assert sorted(row.id for row in frame.select("id").collect()) == list(range(files))
+
+
+def test_tasks_plan_ranges_of_partitions(spark: SparkSession) -> None:
+    name, option = "keyfold.it.planned_by_tasks", "keyfold.plan-in-tasks.files"
+    create_keyed(spark, name, "p INT, id BIGINT, v STRING", key="p, id", by="p")
+    for p in range(6):
+        spark.sql(f"INSERT INTO {name} SELECT {p}, id, concat('v', id) FROM range(20)")
+    with conf(spark, spark__sql__leafNodeDefaultParallelism=8):
+        frame = assert_ours(spark.read.option(option, 1).table(name).where("id < 9"))
+        assert "planned by 6 tasks" in plan_of(frame)
+    expected = sorted(spark.table(name).where("id < 9").collect())
+    assert sorted(frame.collect()) == expected
+    assert len(expected) == 54
+    assert "planned by" not in plan_of(spark.table(name))

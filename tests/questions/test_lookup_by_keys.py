@@ -19,6 +19,7 @@ from keyfold.lookup.of_tasks import PlannedLookups
 from keyfold.questions import executor
 from keyfold.questions.scan import plan_lookup
 from keyfold.questions.serve import serve
+from keyfold.read import plan_ranges
 from keyfold.resources.cache import Cache
 from keyfold.storage.table import Table
 from tests.compact.harness import question, sent
@@ -35,7 +36,7 @@ COLUMNS = [tables.column("p"), tables.column("k"), tables.column("v")]
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any table has many files, and this process keeps what it keeps."""
     monkeypatch.setattr(of_keys, "MANY_FILES", 0)
-    monkeypatch.setattr(of_keys, "CACHE", Cache(1))
+    monkeypatch.setattr(plan_ranges, "CACHE", Cache(1))
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 """Questions about which Python asks back, as a JVM hears them: it runs the tasks of a compaction,
-it says that its Spark job ended early, or it leaves.
+hands ranges of a plan to workers, says that its Spark job ended early, or leaves.
 """
 
 from collections.abc import Iterator
@@ -10,11 +10,14 @@ import pyarrow.compute as pc
 import pytest
 
 from keyfold.questions.tasks import rewrite
+from keyfold.storage.table import Table
 from keyfold.wire.codec import batch_from_text
 from tests.bridge.client import Server, Worker, eventually, server
 from tests.concurrency import jobs
+from tests.read.test_plan_ranges import ALWAYS, days
 
 Json = dict[str, Any]
+PARTITIONS = 6
 TOUCHED = [[None, 0], [None, 1]]
 
 
@@ -140,3 +143,52 @@ def test_it_is_asked_to_go_on_apart(running: Server, folder: str) -> None:
     jvm.heard(jvm.worker.ask("compact_after_write", **after_write(folder, apart=True)))
     assert jvm.requests[0] == "apart"
     assert len(jobs.table_of(folder).live_files()) == 2
+
+
+def planned(running: Server, folder: Path, table: Table, **asked: Any) -> tuple[Json, int]:
+    """The answer to plan_scan, and how many tasks workers have planned for it."""
+    driver, fields = running.connect("driver"), {"columns": ["k"], "filters": [], "cores": 8}
+    asking = jobs.question(table, str(folder), parallelism=2, **(fields | asked))
+    frame, waiting, asked_of_tasks, count = driver.ask("plan_scan", **asking), [], Json(), 0
+    while "request" in frame.get("ok", {}):
+        reply: Json = {}
+        if frame["ok"]["request"] == "tasks":
+            waiting = list(enumerate(frame["ok"]["tasks"]))
+            asked_of_tasks, count = dict(frame["ok"]["asked"]), len(waiting)
+        else:
+            place, task = waiting.pop()  # the last one ends first
+            found = running.connect().ask(**asked_of_tasks, task=task)
+            failure = found.get("error", {}).get("message")
+            reply = {"place": place, "ok": found.get("ok"), "failure": failure}
+        driver.send(reply)
+        frame = driver.receive() or {}
+    return frame, count
+
+
+def test_workers_plan_what_the_driver_would(running: Server, tmp_path: Path) -> None:
+    table = days(tmp_path, PARTITIONS)
+    alone, none = planned(running, tmp_path, table)
+    together, count = planned(running, tmp_path, table, options=ALWAYS)
+    assert (none, count) == (0, PARTITIONS)
+    one, other = alone["ok"], together["ok"]
+    assert f"planned by {PARTITIONS} tasks" in other.pop("description")
+    assert "planned by" not in one.pop("description")
+
+    def held(answer: Json) -> list[str]:
+        return sorted(str(split) for task in answer.pop("tasks") for split in task)
+
+    assert held(one) == held(other)
+    assert one == other
+    assert one["metrics"]["files"] == PARTITIONS
+
+
+def test_what_is_wrong_in_a_range_is_named(running: Server, tmp_path: Path) -> None:
+    table = days(tmp_path, PARTITIONS)
+    assert table.snapshot_id is not None
+    listed = table.manifests.listed(table.snapshots.read(table.snapshot_id))
+    Path(table.manifests.path(listed[-1]["_FILE_NAME"])).write_bytes(b"Obj\x01")
+    found, count = planned(running, tmp_path, table, options=ALWAYS)
+    assert count == PARTITIONS
+    assert listed[-1]["_FILE_NAME"] in found["error"]["message"]
+    again, _ = planned(running, tmp_path, days(tmp_path / "other", 5), options=ALWAYS)
+    assert "ok" in again

@@ -22,15 +22,12 @@ from keyfold.merge.plan import check_mergeable
 from keyfold.options.parsing import parse
 from keyfold.predicates.prune import pruning
 from keyfold.read.nested_pruning import narrowed
+from keyfold.read.plan_ranges import opened_in_task
 from keyfold.read.provenance import divided
-from keyfold.resources import budget
-from keyfold.storage.metadata.manifests import CACHE
 from keyfold.storage.table import Table
-from keyfold.stores.opened import store_of
 from keyfold.wire.predicates import Predicate
 
 MANY_FILES = 10_000  # a plan of them has 10 MB, which each task takes
-KEPT_BYTES = 64 << 20  # of decoded manifests, within the cap of a worker
 
 
 def lookups(
@@ -68,12 +65,9 @@ class PlansOfKeys:
     """
 
     def __init__(self, request: LookupRequest) -> None:
-        if budget.is_capped():
-            CACHE.bound(KEPT_BYTES)
         layout = request.layout
         self._request, self._bucket_key = request, parse(layout).bucket_key
-        files = store_of(layout.location, layout.store).within(layout.location)
-        self._table = Table(files, "", "", layout.name, layout, request.snapshot, tag=request.tag)
+        self._table = opened_in_task(layout, request.snapshot, request.tag)
 
     def of(self, keys: pa.RecordBatch) -> LookupPlan:
         """The plan for keys, or for prefixes of keys that tell their bucket."""

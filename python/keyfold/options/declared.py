@@ -225,6 +225,8 @@ class TableOptions:
         "Most bytes of files in one read task; less where cores would idle.", per_call=True)
     split_open_file_cost = Option("source.split.open-file-cost", byte_size, "4 mb",
         "Least bytes that a file counts for when files are shared among read tasks.", per_call=True)
+    plan_in_tasks_from = Option("keyfold.plan-in-tasks.files", whole(1), "1000000",
+        "Files from which Spark's tasks plan a scan, in ranges of partitions.", per_call=True)
     manifest_target_file_size = Option("manifest.target-file-size", byte_size, "8 mb",
         "Size at which a manifest is ended.")
     manifest_merge_min_count = Option("manifest.merge-min-count", whole(1), "30",

@@ -1,5 +1,5 @@
 """The life of an executor's worker: one connection, the questions `read`, `read_changes`,
-`write`, `compact`, `aggregate`, `group` and `lookup`.
+`write`, `compact`, `aggregate`, `group`, `lookup` and `plan_range`.
 
 This module imports all that such a worker needs, so the fork server imports it once, before its
 first fork. It never imports pandas, pyspark or modules that only the driver needs.
@@ -16,7 +16,7 @@ from keyfold.bridge import frames, memory
 from keyfold.bridge.channel import Channel, Disconnected
 from keyfold.errors import KeyfoldError
 from keyfold.questions.serve import Answer, serve
-from keyfold.questions.tasks import aggregate, group, lookup, read, rewrite, write
+from keyfold.questions.tasks import aggregate, group, lookup, plan_range, read, rewrite, write
 from keyfold.user_functions.sources import is_importing
 
 ANSWERS: Mapping[str, Answer] = {
@@ -27,6 +27,7 @@ ANSWERS: Mapping[str, Answer] = {
     "aggregate": aggregate.answer,
     "group": group.answer,
     "lookup": lookup.answer,
+    "plan_range": plan_range.answer,
 }
 
 

@@ -7,16 +7,17 @@ from typing import Any
 
 from keyfold.bridge.frames import Frame
 from keyfold.lookup.of_keys import lookups
-from keyfold.questions.planned import planned
-from keyfold.questions.serve import Questions, functions_for
+from keyfold.questions.planned import planned, splits_of, texts_of
+from keyfold.questions.planned_ranges import plan_by_tasks
+from keyfold.questions.serve import Questions, Talk, functions_for
 from keyfold.read import scan_plan
 from keyfold.read.by_bucket import bucket_column, grouped
 from keyfold.read.call_options import as_changed, scan_options
 from keyfold.read.column_statistics import of_scan
 from keyfold.read.nested_pruning import narrowed
+from keyfold.read.plan_ranges import ranges
 from keyfold.read.request import ReadRequest
 from keyfold.read.scan_plan import ScanReport
-from keyfold.read.splits import Tasks
 from keyfold.storage.table import Table, open_handle
 from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import ScanSpec
@@ -24,9 +25,11 @@ from keyfold.wire.specs import ScanSpec
 QUESTIONS = Questions()
 
 
-@QUESTIONS.look
-def plan_scan(question: Frame) -> dict[str, Any]:
-    """The scan, its tasks, the rows and bytes they hold before merging, and a line for EXPLAIN."""
+@QUESTIONS.look_asking
+def plan_scan(question: Frame, talk: Talk | None = None) -> dict[str, Any]:
+    """The scan, its tasks, the rows and bytes they hold before merging, and a line for EXPLAIN.
+    Tasks of the session that asks may plan it, if there is one to talk to.
+    """
     table = open_handle(question["table"], question["catalog"]["options"])
     table = as_changed(table) if question.get("is_of_change") else table
     options = scan_options(table, question.get("options"), is_past=table.is_past)
@@ -35,15 +38,20 @@ def plan_scan(question: Frame) -> dict[str, Any]:
     column = bucket_column(table, options) if is_whole else None
     if column:
         request = replace(request, cores=1)
-    scan, tasks, report = scan_plan.plan(table, request)
+    by_bucket = None
+    count = 0 if column or talk is None else len(ranges(table, request))
+    if talk is not None and count:
+        scan, tasks, splits, report = plan_by_tasks(question, table, request, count, talk)
+    else:
+        scan, found, report = scan_plan.plan(table, request)
+        by_bucket = grouped(table, column, found) if column else None
+        found = by_bucket.tasks if by_bucket else found
+        tasks, splits = texts_of(found), splits_of(found)
     scan = narrowed(scan, question.get("parts") or {})
     statistics = of_scan(table, scan.columns, report.rows, request.enforced)
-    by_bucket = grouped(table, column, tasks) if column else None
-    if by_bucket:
-        tasks = by_bucket.tasks
     return planned(question, scan.layout, scan, tasks) | {
         "by_bucket": by_bucket.to_json() if by_bucket else None,
-        "splits": tasks.count_splits() if isinstance(tasks, Tasks) else sum(map(len, tasks)),
+        "splits": splits,
         "rows": report.rows,
         "bytes": report.bytes,
         "statistics": statistics,
@@ -74,6 +82,8 @@ def description(table: Table, report: ScanReport, scan: ScanSpec) -> str:
         parts.append(f"PushedAggregation: [{functions}]")
         if scan.aggregate.by:
             parts.append(f"PushedGroupBy: [{', '.join(scan.aggregate.by)}]")
+    if report.ranges:
+        parts.append(f"planned by {report.ranges} tasks")
     if report.unmerged:
         parts.append("without merge")
     if scan.limit is not None:

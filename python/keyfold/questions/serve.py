@@ -59,7 +59,13 @@ class Questions(dict[str, Answer]):
 
     def talk(self, function: Function) -> Function:
         """Declare a question about which its answer may ask back: it is given a `Talk`, too."""
-        self[function.__name__] = _talking(function)
+        self[function.__name__] = _talking(function, lambda found: {"end": found})
+        return function
+
+    def look_asking(self, function: Function) -> Function:
+        """Declare a `look` that is given a `Talk`, too: its answer comes where a request may."""
+        self.looks.append(function.__name__)
+        self[function.__name__] = _talking(function, lambda found: found)
         return function
 
     def streamed(self, function: Function) -> Function:
@@ -172,10 +178,10 @@ def plain(function: Plain) -> Answer:
     return answer
 
 
-def _talking(function: Callable[[frames.Frame, Talk], Any]) -> Answer:
+def _talking(function: Callable[[frames.Frame, Talk], Any], told: Callable[[Any], Any]) -> Answer:
     def answer(channel: Channel, question: frames.Frame) -> None:
         talk = Talk(channel)
-        _send(channel, question, _reply(question, lambda: {"end": function(question, talk)}))
+        _send(channel, question, _reply(question, lambda: told(function(question, talk))))
 
     return answer
 

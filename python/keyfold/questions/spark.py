@@ -1,6 +1,6 @@
 """The Spark session that a question comes from, as jobs of the driver see it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from keyfold.bridge.frames import TASKS, Frame, TaskTexts, text_of
@@ -41,14 +41,21 @@ class Spark:
         own = spec.to_json() | functions_for(self._question, spec.layout)
         asked = {"question": "compact", "compaction": own}
         shares = _shares(tasks, self.parallelism)
-        sent = TaskTexts(text_of([tasks[at].to_json() for at in share]) for share in shares)
-        self._talk.ask("tasks", title=title, asked=asked, **{TASKS: sent})
-        for _ in shares:
+        sent = (text_of([tasks[at].to_json() for at in share]) for share in shares)
+        for told in self.answers(title, asked, sent, len(shares)):
+            share = shares[told["place"]]
+            yield from zip(share, _made(told, len(share)), strict=True)
+
+    def answers(
+        self, title: str, asked: Frame, tasks: Iterable[str], count: int
+    ) -> Iterator[dict[str, Any]]:
+        """The answers to a question about each of so many tasks, as those of one Spark job end."""
+        self._talk.ask("tasks", title=title, asked=asked, **{TASKS: TaskTexts(tasks)})
+        for _ in range(count):
             told = self._talk.ask("next")
             if "ended" in told:
                 raise TableError(f"{title}: the Spark job ended: {told['ended']}")
-            share = shares[told["place"]]
-            yield from zip(share, _made(told, len(share)), strict=True)
+            yield told
 
     def note(self, line: str, *, is_bad: bool = False) -> None:
         """Write a line to the session's log."""

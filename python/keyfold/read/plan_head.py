@@ -74,6 +74,8 @@ class PlanHead:
         elif chosen.by_partition:
             may_hold = _by_bounds(chosen)
             asked = replace(asked, takes=chosen.keeps_partition, may_hold=may_hold)
+        if self.request.within is not None:
+            asked = asked.within(self.request.within)
         found, total = self.table.to_read(asked)
         return found.that(partial(_is_kept, chosen)) if chosen.by_key else found, total
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from keyfold.storage.metadata.partition_bounds import Bounded
 from keyfold.wire.predicates import Predicate, decoded
 from keyfold.wire.specs import Aggregate
 
@@ -34,7 +35,7 @@ class ReadRequest:
     `columns` may name metadata columns; those of changes are of their view. All `filters` must
     hold; Spark has to check them again, except those in `enforced`. `options` are the reader's,
     which may set those of the table that are about reads. `cores` read at once. `only` are some of
-    the units.
+    the units, `within` are partitions to which a plan keeps.
 
     Scans alone have groups in place of rows (`aggregate`), and return the first `limit` rows of
     each split with `is_top`.
@@ -49,6 +50,7 @@ class ReadRequest:
     only: Units | None = None
     aggregate: Aggregate | None = None
     is_top: bool = False
+    within: Bounded | None = None
 
     @staticmethod
     def from_json(question: Mapping[str, Any], options: Mapping[str, str]) -> ReadRequest:

@@ -36,7 +36,8 @@ _NEVER = math.inf
 @dataclass(frozen=True)
 class ScanReport:
     """The findings of planning: rows and bytes of the files to read (before merging), and the
-    predicates that were pushed. `unmerged`: records are folded to groups without a merge.
+    predicates that were pushed. `unmerged`: records are folded to groups without a merge. It is of
+    so many `ranges` if tasks have planned it.
     """
 
     rows: int
@@ -46,6 +47,7 @@ class ScanReport:
     files_read: int
     snapshot: int | None
     unmerged: bool
+    ranges: int = 0
 
 
 @reads_files
@@ -67,17 +69,30 @@ def plan(table: Table, request: ReadRequest) -> tuple[ScanSpec, Sequence[Task], 
     if aggregate is not None and not aggregate.by and not found:
         # one row that sums up no rows
         found = [(Split(UNPARTITIONED, 0, table.layout.location, ()),)]
-    own, metadata = divided(table.layout, request.columns)
-    scan = replace(
-        head.scan(own, live),
+    return (
+        _scan(head, live),
+        found,
+        _report(head.chosen.pushed, total, parts, table.snapshot_id, unmerged),
+    )
+
+
+def scan_of(table: Table, request: ReadRequest) -> ScanSpec:
+    """The scan of a plan that others make, without the older schemas that its files use."""
+    return _scan(PlanHead.of(table, request), LiveFiles((), ()))
+
+
+def _scan(head: PlanHead, files: LiveFiles) -> ScanSpec:
+    request = head.request
+    own, metadata = divided(head.table.layout, request.columns)
+    return replace(
+        head.scan(own, files),
         metadata=metadata,
         limit=request.limit,
         is_top=request.is_top,
         value_filter=head.chosen.by_value,
-        aggregate=aggregate,
-        **table.named_by,
+        aggregate=request.aggregate,
+        **head.table.named_by,
     )
-    return scan, found, _report(head.chosen.pushed, total, parts, table.snapshot_id, unmerged)
 
 
 def _report(

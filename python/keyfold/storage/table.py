@@ -168,7 +168,7 @@ class Table:
         whichever files it has.
         """
         support.check_readable(self.layout)
-        self._newest()
+        _ = self.checked_snapshot
 
     def check_readable(self) -> None:
         """Raises NotSupportedError, naming option or file, if we can't read the table rightly."""
@@ -195,12 +195,13 @@ class Table:
         it has; `to_read` checks those that it hands out.
         """
         support.check_writable(self.layout, rows=True)
-        if (snapshot := self._newest()) is None:
+        if (snapshot := self.checked_snapshot) is None:
             return
         with self.reading(snapshot):
             support.check_unmarked(self.layout, self.manifests, snapshot)
 
-    def _newest(self) -> Snapshot | None:
+    @cached_property
+    def checked_snapshot(self) -> Snapshot | None:
         """The snapshot of this handle, of a schema that is there."""
         if self.snapshot_id is None:
             return None

@@ -54,6 +54,17 @@ class Asked:
         """The files of some partitions."""
         return Asked.where(SomePartitions(partitions))
 
+    def within(self, partitions: Bounded) -> Asked:
+        """Those of them that are in these partitions."""
+        takes, may_hold = self.takes, self.may_hold
+        return replace(
+            self,
+            takes=lambda values: partitions(values) and (takes is None or takes(values)),
+            may_hold=lambda found: (
+                partitions.may_hold(found.columns) and (may_hold is None or may_hold(found))
+            ),
+        )
+
     def among(self, listed: Iterable[Record]) -> list[Record]:
         """The manifests of a list in which files in such buckets and at such levels may be, by what
         the list says of them.

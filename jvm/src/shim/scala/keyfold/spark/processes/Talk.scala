@@ -12,8 +12,8 @@ final class Talk private[processes] (lease: Lease, question: JsonNode) {
   /** The request that Python waits for, None at the end. */
   def request: Option[JsonNode] = if (heard.has("request")) Some(heard) else None
 
-  /** The answer to the question. */
-  def end: JsonNode = heard.get("end")
+  /** The answer to the question: the end of a talk, or what came in place of a request. */
+  def end: JsonNode = if (heard.has("end")) heard.get("end") else heard
 
   def reply(fields: (String, Any)*): Unit = heard = hear(lease.worker.ask(Json.obj(fields: _*)))
 

@@ -4,6 +4,7 @@ import java.util.{Map => JavaMap, OptionalLong}
 
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Json, Settings}
+import keyfold.spark.jobs.PythonJob
 import keyfold.spark.metrics.ScanMetrics
 import keyfold.spark.questions.{Predicates, Pushdown, Summary}
 import keyfold.spark.table.{KeyfoldTable, Names}
@@ -42,8 +43,7 @@ final case class KeyfoldScan(
   @volatile private var narrowed: Option[JsonNode] = None
   @volatile private var isStream = false
 
-  private def planned(filters: Seq[Predicate]): JsonNode = table.questions.ask("plan_scan",
-    "table" -> table.description.handle,
+  private def planned(filters: Seq[Predicate]): JsonNode = PythonJob.begin(table, "plan_scan", again = true,
     "columns" -> (if (summary.isEmpty) columns.fieldNames else Array.empty[String]),
     "parts" -> parts,
     "filters" -> filters.flatMap(Predicates.toJson),
@@ -53,7 +53,7 @@ final case class KeyfoldScan(
     "aggregate" -> summary.map(_.toJson),
     "cores" -> Settings.cores,
     "options" -> (options - KeyfoldScan.ToLookUp),
-    "is_of_change" -> isOfChange)
+    "is_of_change" -> isOfChange)(_.answer())
 
   /** The parts of nested columns that are read. */
   def parts: Map[String, Any] =
