@@ -20,6 +20,7 @@ from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import Place
+from keyfold.storage.metadata.partition_bounds import Bounded
 from keyfold.storage.table import Table
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.partitions import bucket_name
@@ -51,13 +52,14 @@ def plan_job(
     max_bytes: int | None = None,
     touched: frozenset[Place] | None = None,
     parallelism: int | None = None,
+    within: Bounded | None = None,
 ) -> PlannedJob:
     """The steps of a compaction of the table at its newest snapshot and schema.
 
     `strategy` is auto (after a write), minor or full; `partitions` and `where` say which, with
     `idle_seconds` only those that were last written so long ago; `options` of the table are for
-    this call; `max_bytes` to read; the buckets a write `touched`; and `parallelism`, the number of
-    tasks that run at a time.
+    this call; `max_bytes` to read; the buckets a write `touched`; `parallelism`, the number of
+    tasks that run at a time; and the range of partitions `within` which this is a part of a plan.
     """
     table.check_rewritable()
     table = with_options(table, options)
@@ -74,15 +76,16 @@ def plan_job(
     if idle_seconds is not None:
         takes = idle(table, takes, idle_seconds)
     cores = max(1, parallelism or os.cpu_count() or 1)
+    own = takes if within is None else within
     spec, steps = compaction_plan.plan(
-        table, CompactionRequest(strategy, takes, max_bytes, touched, cores)
+        table, CompactionRequest(strategy, own, max_bytes, touched, cores)
     )
     if steps:
         return PlannedJob(spec, steps)
     if takes is not None and not table.live_files(partition_filter=takes):
         return PlannedJob(nothing, skipped="no partition that holds rows is among those asked for")
-    within = "" if max_bytes is None else f" within {max_bytes} bytes"
-    return PlannedJob(nothing, skipped=f"no bucket needs merging{within}")
+    bound = "" if max_bytes is None else f" within {max_bytes} bytes"
+    return PlannedJob(nothing, skipped=f"no bucket needs merging{bound}")
 
 
 def _strategy(layout: TableLayout, text: str) -> str:

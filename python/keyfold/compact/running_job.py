@@ -6,7 +6,7 @@ committed, the files of others removed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -16,6 +16,7 @@ from keyfold.compact import compaction_plan, jobs, postponed
 from keyfold.compact.compaction_plan import PlannedStep
 from keyfold.compact.jobs import Outcome, PlannedJob
 from keyfold.compact.task_runner import TaskRunner, counted
+from keyfold.read.plan_ranges import PartitionRange, whole_ranges
 from keyfold.storage.commits.outcomes import is_abandonable
 from keyfold.storage.metadata.entries import Place
 from keyfold.storage.metadata.snapshots import replanned
@@ -45,7 +46,8 @@ def compacted(
 ) -> list[Row]:
     """Compact the table that `load` gives as it is now; a row for each step, or one that says why
     there is none. `asked` is as for `jobs.plan_job`. Rows without a bucket get theirs first, but
-    not after a write.
+    not after a write. A whole table of many files goes by ranges of partitions, one after another:
+    the plan of each is as large as its files are many.
     """
     plan = partial(jobs.plan_job, strategy=strategy, parallelism=runner.parallelism, **asked)
     moved: list[Row] = []
@@ -65,8 +67,23 @@ def compacted(
     def newest() -> Table:
         return loaded.pop() if loaded else load()
 
-    found = _rows(runner, newest, plan, title, rounds, dry_run)
+    found: list[Row] = []
+    for within in _parts(loaded, strategy, asked):
+        found += _rows(runner, newest, partial(plan, within=within), title, rounds, dry_run)
+    if len(found) > 1:  # some had nothing to do
+        found = [one for one in found if one["status"] != "skipped"] or found[:1]
     return [*moved, *(one for one in found if not moved or one["status"] != "skipped")]
+
+
+def _parts(
+    loaded: Sequence[Table], strategy: str, asked: Mapping[str, Any]
+) -> Sequence[PartitionRange | None]:
+    """The ranges of partitions that a compaction goes by; None: all at once."""
+    is_whole = not any(value for name, value in asked.items() if name != "options")
+    if strategy.lower() != compaction_plan.FULL or not is_whole or not loaded:
+        return [None]
+    found = whole_ranges(loaded[0])
+    return found if len(found) > 1 else [None]
 
 
 def _rows(
