@@ -140,8 +140,9 @@ class SnapshotFolder:
                 "without one, other snapshots can still be read"
             )
         return SnapshotExpiredError(
-            f"{named} has expired, the oldest kept is {earliest}: read the table again (a "
-            f"DataFrame keeps the snapshot that it was made on); {KEEPING}"
+            f"{named} has expired, the oldest kept is {earliest}: run the statement again (make a "
+            "DataFrame anew, as it keeps the snapshot that it was made on); if statements take "
+            f"longer than snapshots are kept, {KEEPING}"
         )
 
 
