@@ -58,7 +58,7 @@ class TaskTexts:
 
 
 class TaskArrays(TaskTexts):
-    """The same of texts that are in arrays already, as they came from elsewhere."""
+    """The field TASKS of an answer, whose texts are in arrays already."""
 
     def __init__(self, bodies: Iterable[bytes]) -> None:
         self._bodies = bodies

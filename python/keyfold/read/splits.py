@@ -261,7 +261,7 @@ def tasks(how: Splitting, parts: ScanParts) -> Tasks:
 
 
 def _ends(weights: Numbers, most: int) -> list[int]:
-    """Where groups of neighbours end that weigh at most `most`, or are one (`sections.packed`)."""
+    """The ends of groups of neighbours that weigh at most `most`, or are one (`packed`)."""
     totals = np.cumsum(weights)
     following = np.searchsorted(totals, totals - weights + most, side="right")
     after = np.maximum(following, np.arange(1, len(weights) + 1)).tolist()

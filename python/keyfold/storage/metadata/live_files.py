@@ -55,7 +55,7 @@ class Asked:
         return Asked.where(SomePartitions(partitions))
 
     def within(self, partitions: Bounded) -> Asked:
-        """Those of them that are in these partitions."""
+        """The files that are asked for in some partitions."""
         takes, may_hold = self.takes, self.may_hold
         return replace(
             self,
