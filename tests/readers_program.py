@@ -69,9 +69,26 @@ def write(catalog: Json, table: str, rows: pa.Table) -> None:
         commit.close()
 
 
-def read(catalog: Json, table: str, where: list[Any] | None = None) -> pa.Table:
-    """All merged rows, or those that pass `where`: a method of their predicates, its arguments."""
-    builder = CatalogFactory.create(catalog).get_table(table).new_read_builder()
+def write_by_rust(catalog: Json, table: str, rows: pa.Table) -> None:
+    """Append rows by pypaimon-rust, in one commit."""
+    builder = PaimonCatalog(catalog).get_table(table).new_batch_write_builder()
+    writer = builder.new_write()
+    for batch in rows.to_batches():
+        writer.write_arrow(batch)
+    builder.new_commit().commit(writer.prepare_commit())
+
+
+def read(
+    catalog: Json,
+    table: str,
+    where: list[Any] | None = None,
+    options: dict[str, str] | None = None,
+) -> pa.Table:
+    """All merged rows, or those that pass `where`: a method of their predicates, its arguments.
+    `options` are those of the read.
+    """
+    found = CatalogFactory.create(catalog).get_table(table)
+    builder = (found.copy(options) if options else found).new_read_builder()
     if where is not None:
         predicate = getattr(builder.new_predicate_builder(), where[0])(*where[1:])
         builder = builder.with_filter(predicate)
@@ -90,17 +107,19 @@ def changes(catalog: Json, table: str, plans: int) -> pa.Table:
     return pa.concat_tables([reader.to_arrow(plan.splits()) for plan in made])
 
 
-def read_by_rust(catalog: Json, table: str) -> pa.Table:
+def read_by_rust(catalog: Json, table: str, options: dict[str, str] | None = None) -> pa.Table:
     """All merged rows."""
-    batches = list(rust_batches(catalog, table))
+    batches = list(rust_batches(catalog, table, options))
     found = PaimonCatalog(catalog).get_table(table).schema()
     names = [field.name() for field in found.fields()]
     return pa.Table.from_batches(batches) if batches else pa.table({name: [] for name in names})
 
 
-def rust_batches(catalog: Json, table: str) -> Iterable[pa.RecordBatch]:
+def rust_batches(
+    catalog: Json, table: str, options: dict[str, str] | None = None
+) -> Iterable[pa.RecordBatch]:
     """All merged rows, piece by piece."""
-    builder = PaimonCatalog(catalog).get_table(table).new_read_builder()
+    builder = PaimonCatalog(catalog).get_table(table).new_read_builder(options)
     return builder.new_read().read_arrow(builder.new_scan().plan().splits())
 
 
@@ -176,7 +195,7 @@ def bucket_path(kind: str, is_legacy: bool, rows: pa.Table) -> str:
 QUESTIONS = {
     question.__name__: question
     for question in (
-        *(create, alter, write, tag, read, changes, read_by_rust, touch, files),
+        *(create, alter, write, tag, read, changes, read_by_rust, write_by_rust, touch, files),
         *(system_columns, system_rows, binary_row, bucket_path),
     )
 }

@@ -75,15 +75,23 @@ class Paimon:
         found: Rows = self.ask("changes", table, {})["rows"]
         return found
 
-    def write(self, table: Path, rows: Iterable[Sequence[Any]], *, overwrite: bool = False) -> None:
+    def write(
+        self,
+        table: Path,
+        rows: Iterable[Sequence[Any]],
+        *,
+        overwrite: bool = False,
+        **options: str,
+    ) -> None:
         """One commit of Paimon's batch writer; a row is its kind and the cells that `row` makes."""
         given = [list(row) for row in rows]
-        self.ask("write", table, {"write_only": "true"}, rows=given, overwrite=overwrite)
+        options = {"write_only": "true"} | options
+        self.ask("write", table, options, rows=given, overwrite=overwrite)
 
-    def compact(self, table: Path, *, full: bool = True) -> None:
+    def compact(self, table: Path, *, full: bool = True, **options: str) -> None:
         """A compaction of every bucket by Paimon; what it picks itself where it is not full."""
         # the plan for batch jobs hides level 0 of some tables; that for compactions hides nothing
-        options = {"write_only": "false", "batch_scan_mode": "compact"}
+        options = {"write_only": "false", "batch_scan_mode": "compact"} | options
         self.ask("compact", table, options, full=full)
 
     def expire(self, table: Path, **options: str) -> list[str]:

@@ -248,8 +248,18 @@ class Pypaimon(Side):
         return self.ask("read", name).cast(layout.arrow_schema)
 
 
+class Rust(Pypaimon):
+    """pypaimon-rust, which makes and alters no tables here."""
+
+    def write(self, layout: TableLayout, name: str, rows: Rows) -> None:
+        self.ask("write_by_rust", name, arrow(layout, rows))
+
+    def read(self, layout: TableLayout, name: str) -> pa.Table:
+        return self.ask("read_by_rust", name).cast(layout.arrow_schema)
+
+
 class Java(Side):
-    """Paimon's Java library."""
+    """Paimon's Java library. A branch is a table `t$branch_b`."""
 
     def __init__(self, warehouse: Path, paimon: Paimon) -> None:
         super().__init__(warehouse)
@@ -266,19 +276,27 @@ class Java(Side):
     def write(self, layout: TableLayout, name: str, rows: Rows) -> None:
         listed = [library.row(KIND_NAMES[kind], *values.values()) for kind, values in rows]
         with refusals(RefusedByPaimon):
-            self.paimon.write(self.folder(name), listed)
+            folder, branch = self.place(name)
+            self.paimon.write(folder, listed, **branch)
 
     def read(self, layout: TableLayout, name: str) -> pa.Table:
         # what is not compacted of a first-row table is hidden from batch jobs
         is_hidden = layout.options.get("merge-engine") == "first-row"
         mode = "compact" if is_hidden else "none"
         with refusals(RefusedByPaimon):
-            answer = self.paimon.read(self.folder(name), batch_scan_mode=mode)
+            folder, branch = self.place(name)
+            answer = self.paimon.read(folder, batch_scan_mode=mode, **branch)
         return library.table(layout.arrow_schema, answer)
 
     def compact(self, name: str, *, full: bool) -> None:
         with refusals(RefusedByPaimon):
-            self.paimon.compact(self.folder(name), full=full)
+            folder, branch = self.place(name)
+            self.paimon.compact(folder, full=full, **branch)
+
+    def place(self, name: str) -> tuple[Path, dict[str, str]]:
+        """The folder of a table, and the option that names its branch."""
+        table, _, branch = name.partition("$branch_")
+        return self.folder(table), {"branch": branch} if branch else {}
 
 
 @contextmanager

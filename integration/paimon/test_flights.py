@@ -1,5 +1,6 @@
-"""The demo's flights by turns of Spark and Paimon's Java library, into tables that the latter made
-with its defaults: dynamic buckets, and deletion vectors in one. The answers are plain Spark's.
+"""The demo's tables, filled with its flights by turns of Spark and Paimon's Java library, by which
+they are made with its defaults: dynamic buckets, deletion vectors in one. The answers are plain
+Spark's.
 
 The whole year by hand: KEYFOLD_FLIGHTS=12,31 (months, and days of each).
 """
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 import keyfold
 from integration.demo import flights, tables
@@ -30,6 +32,13 @@ CARRIER_DAYS |= {"delayed": "BIGINT", "miles": "BIGINT", "worst_delay": "INT"}
 CARRIER_DAYS |= {"first_departure": TIME, "last_departure": TIME}
 CARRIER_DAYS |= {"last_flight": "INT", "last_aircraft": "STRING"}
 SUMS = ("flights", "cancelled", "delayed", "miles")
+DEPARTURES = {"day": "DATE", "carrier": "STRING", "flight": "INT", "origin": "STRING"}
+DEPARTURES |= {"reported": TIME, "departure": TIME, "dest": "STRING", "tailnum": "STRING"}
+DEPARTURES |= {"delay": "INT", "register": "INT", "manufacturer": "STRING", "model": "STRING"}
+DEPARTURES |= {"seats": "INT", "observed": TIME, "temperature": "DOUBLE", "gust": "DOUBLE"}
+DEPARTURES |= {"worst_sight": "DOUBLE"}
+AIRPORTS = {"airport": "STRING", "flights": "BIGINT", "aircraft": "BYTES", "destinations": "STRING"}
+WHOLE_YEAR = (*library.START[1:], "-Xmx2500m")
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +52,16 @@ def views(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
     yield some
     some.unpersist()
     every.unpersist()
+
+
+@pytest.fixture(scope="module")
+def airline(paimon: Paimon) -> Iterator[Paimon]:
+    """Paimon's library, which holds the rows of more than some days if need be."""
+    if MONTHS * DAYS < 31:
+        yield paimon
+        return
+    with library.start(WHOLE_YEAR) as large:
+        yield large
 
 
 class Flown:
@@ -66,23 +85,41 @@ class Flown:
         """An INSERT of keyfold."""
         records.writeTo(self.name).append()
 
-    def check(self, expected: str) -> None:
-        """Both show what plain Spark answers."""
+    def filled(self, records: str) -> DataFrame:
+        """The records of some columns, named before their SELECT, with NULL in the others."""
+        names, select = records.strip()[1:].split(")", 1)
+        given = self.spark.sql(select).toDF(*names.replace("\n", "").split(", "))
+        columns = self.spark.table(self.name).schema
+        return given.select(
+            [
+                f.col(one.name)
+                if one.name in given.columns
+                else f.lit(None).cast(one.dataType).alias(one.name)
+                for one in columns
+            ]
+        )
+
+    def check(self, expected: str, asked: str = "SELECT * FROM {name}", least: int = 10) -> None:
+        """Both show what plain Spark answers, and no key is in two buckets."""
         wanted = self.spark.sql(expected).cache()
-        found = self.spark.table(self.name)
-        assert wanted.count() == found.count() > 10
+        found = self.spark.sql(asked.format(name=self.name))
+        assert wanted.count() == found.count() > least
         assert wanted.exceptAll(found).isEmpty()
         assert found.exceptAll(wanted).isEmpty()
-        rows = [library.row("+I", *row)[1:] for row in found.collect()]
+        rows = [library.row("+I", *row)[1:] for row in self.spark.table(self.name).collect()]
         assert sorted(self.paimon.read(self.folder).rows, key=repr) == sorted(rows, key=repr)
         wanted.unpersist()
+        table = keyfold.connect(self.folder.parent.parent).table(f"it.{self.folder.name}")._load()
+        assert table.options.is_dynamic
+        if not table.options.has_vectors:
+            assert check_once(table)
 
 
 @pytest.mark.usefixtures("views")
 def test_carriers_a_day(
-    spark: SparkSession, paimon: Paimon, warehouse: Path, fresh_name: Callable[[], str]
+    spark: SparkSession, airline: Paimon, warehouse: Path, fresh_name: Callable[[], str]
 ) -> None:
-    table = Flown(spark, paimon, warehouse, fresh_name())
+    table = Flown(spark, airline, warehouse, fresh_name())
     options = {"merge-engine": "aggregation", "sequence.field": "last_departure,last_flight"}
     functions = dict.fromkeys(SUMS, "sum")
     functions |= {"worst_delay": "max", "first_departure": "min"}
@@ -94,20 +131,55 @@ def test_carriers_a_day(
             records = tables.CARRIER_DAY_RECORDS.format(month=month, origin=origin)
             next(table.turns)(spark.sql(records))
     table.check(tables.CARRIER_DAYS_EXPECTED)
-    found = keyfold.connect(warehouse).table(f"it.{table.folder.name}")._load()
-    assert found.options.is_dynamic
-    assert check_once(found)
 
 
 @pytest.mark.usefixtures("views")
 def test_aircraft_with_deletion_vectors(
-    spark: SparkSession, paimon: Paimon, warehouse: Path, fresh_name: Callable[[], str]
+    spark: SparkSession, airline: Paimon, warehouse: Path, fresh_name: Callable[[], str]
 ) -> None:
-    table = Flown(spark, paimon, warehouse, fresh_name())
+    table = Flown(spark, airline, warehouse, fresh_name())
     options = {"deletion-vectors.enabled": "true", "sequence.field": "departure"}
     table.made(Shape("", AIRCRAFT, ("tailnum",), (), options))
     months = [month for month in tables.AIRCRAFT_MONTHS if month <= MONTHS]
     for month in [*months, *months[:1]]:
         next(table.turns)(spark.sql(tables.AIRCRAFT_RECORDS.format(month=month)))
-    paimon.compact(table.folder, full=False)
+    airline.compact(table.folder, full=False)
     table.check(tables.AIRCRAFT_EXPECTED)
+
+
+@pytest.mark.usefixtures("views")
+def test_departures(
+    spark: SparkSession, airline: Paimon, warehouse: Path, fresh_name: Callable[[], str]
+) -> None:
+    """What is known of a flight comes in several turns, of each month in another order of sides."""
+    table = Flown(spark, airline, warehouse, fresh_name())
+    options = {"merge-engine": "partial-update"}
+    options |= {"fields.reported.sequence-group": "departure,dest,tailnum,delay"}
+    options |= {"fields.register.sequence-group": "manufacturer,model,seats"}
+    options |= {"fields.observed.sequence-group": "temperature,gust,worst_sight"}
+    options |= {"fields.worst_sight.aggregate-function": "min"}
+    table.made(Shape("", DEPARTURES, ("day", "carrier", "flight", "origin"), (), options))
+    for month in range(1, MONTHS + 1):
+        for records in (
+            tables.WEATHER_RECORDS.format(month=month, hours=0),
+            tables.PLANE_RECORDS.format(month=month, register=1 + month % 2),
+            tables.FLIGHT_RECORDS.format(month=month),
+            tables.PLANE_RECORDS.format(month=month, register=2 - month % 2),
+            tables.WEATHER_RECORDS.format(month=month, hours=3),
+        ):
+            next(table.turns)(table.filled(records))
+    table.check(tables.DEPARTURES_EXPECTED)
+
+
+@pytest.mark.usefixtures("views")
+def test_airports(
+    spark: SparkSession, airline: Paimon, warehouse: Path, fresh_name: Callable[[], str]
+) -> None:
+    table = Flown(spark, airline, warehouse, fresh_name())
+    functions = {"flights": "sum", "aircraft": "rbm32", "destinations": "listagg"}
+    options = {f"fields.{name}.aggregate-function": of for name, of in functions.items()}
+    options |= {"merge-engine": "aggregation", "fields.destinations.distinct": "true"}
+    table.made(Shape("", AIRPORTS, ("airport",), (), options))
+    for month in range(1, MONTHS + 1):
+        next(table.turns)(spark.sql(tables.AIRPORT_RECORDS.format(month=month)).toDF(*AIRPORTS))
+    table.check(tables.AIRPORTS_EXPECTED, tables.AIRPORTS_ASKED, least=2)

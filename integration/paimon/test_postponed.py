@@ -16,6 +16,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import keyfold as keyfold_python
+from integration.keyed import create_keyed
 from integration.paimon.library import Paimon
 from integration.paimon.sides import Java, Keyfold, Shape
 from keyfold.testing.tables import Record
@@ -128,3 +129,33 @@ def test_statements(
     spark.sql(f"CALL keyfold.sys.compact(table => '{short}')")
     wanted |= dict.fromkeys(range(50, 65), 3) | dict.fromkeys(range(65, 80), 4)
     assert shown() == wanted
+
+
+def test_streams(spark: SparkSession, fresh_name: Callable[[], str], tmp_path: Path) -> None:
+    source, table, copy = fresh_name(), fresh_name(), fresh_name()
+    for name in (source, copy):
+        create_keyed(spark, name, "k INT, v INT")
+    create_keyed(spark, table, "k INT, v INT", bucket="-2", postpone__default_bucket_num=3)
+
+    def streamed(first: str, second: str) -> None:
+        stream = spark.readStream.table(first).writeStream.trigger(availableNow=True)
+        stream = stream.option("checkpointLocation", str(tmp_path / second))
+        stream.toTable(second).awaitTermination()
+
+    def shown(name: str) -> dict[int, int]:
+        return {row.k: row.v for row in spark.table(name).collect()}
+
+    spark.sql(f"INSERT INTO {source} SELECT id, 1 FROM range(40)")
+    streamed(source, table)
+    streamed(table, copy)
+    wanted = dict.fromkeys(range(40), 1)
+    assert shown(table) == shown(copy) == wanted
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{SEEN}' = 'false')")
+    spark.sql(f"INSERT INTO {source} SELECT id, 2 FROM range(30, 60)")
+    streamed(source, table)
+    streamed(table, copy)
+    assert shown(table) == shown(copy) == wanted
+    spark.sql(f"CALL keyfold.sys.compact(table => '{table.removeprefix('keyfold.')}')")
+    streamed(table, copy)
+    wanted |= dict.fromkeys(range(30, 60), 2)
+    assert shown(table) == shown(copy) == wanted
