@@ -74,15 +74,17 @@ release: setup build/release/.installed  ## source, wheel, notes and licenses in
 docs: build/docs-tools/.installed  ## the pages of docs/ as a site in build/docs; a dead link is an error
 	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build --quiet --strict -f site/mkdocs.yml
 
-bench: setup build/readers/.installed  ## keyfold beside Spark, Delta, Iceberg, Paimon: docs/benchmarks.md; 45 minutes
+bench: setup build/readers/.installed  ## keyfold beside Spark, Delta, Iceberg, Paimon: docs/benchmarks.md; an hour
 	$(BIN)/python -m integration.bench
 	$(BIN)/python -m integration.bench.without_spark
+	$(BIN)/python -m integration.bench.marked --docs docs
 	$(BIN)/python -m integration.bench.many_files --docs docs
 	$(BIN)/python -m integration.bench.store_requests --docs docs
 
 bench-smoke: setup build/readers/.installed  ## the same suite on tiny tables: answers are compared, times decide nothing
 	$(BIN)/python -m integration.bench --smoke --docs build/bench-smoke
 	$(BIN)/python -m integration.bench.without_spark --smoke --docs build/bench-smoke
+	$(BIN)/python -m integration.bench.marked --smoke --docs build/bench-smoke
 	$(BIN)/python -m integration.bench.many_files --smoke --docs build/bench-smoke
 
 bench-kernels: setup  ## rows per second of every aggregate: docs/kernels.md

@@ -8,7 +8,8 @@ from pathlib import Path
 PAGE = "benchmarks.md"
 PYTHON, GROUPS, GROWTH = "## From Python alone: ", "## GROUP BY: ", "## Growth: "
 FILES, OTHERS = "## Many files: ", "## Many files in other systems: "
-LAST = (PYTHON, GROUPS, FILES, OTHERS, GROWTH)  # the last sections, in this order
+VECTORS = "## Deletion vectors: "
+LAST = (PYTHON, GROUPS, VECTORS, FILES, OTHERS, GROWTH)  # the last sections, in this order
 
 
 def kept(docs: Path) -> str:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from integration import TOP
-from integration.bench import figures, groups, growth, many_files
+from integration.bench import figures, groups, growth, many_files, marked
 from integration.bench.cases import ENGINES
 from integration.bench.engines import systems as engines
 from integration.bench.session import SYSTEMS
@@ -69,6 +69,16 @@ def test_tables_from_python(tmp_path: Path) -> None:
     systems = [line.split(" | ")[1] for line in found.splitlines() if line.startswith("| ")]
     assert systems.count("keyfold") == len(without_spark.cases(2_000)) + 1
     assert {*systems} > {"pypaimon", "pypaimon-rust", "deltalake", without_spark.READER}
+
+
+def test_deletion_vectors(tmp_path: Path) -> None:
+    """The program checks how many rows each read has."""
+    (tmp_path / "benchmarks.md").write_text(f"# Before\n\n{GROWN}", encoding="utf-8")
+    found = smoke("integration.bench.marked", tmp_path)
+    assert found.startswith("# Before\n\n## Deletion vectors: 8,000 rows\n")
+    assert found.endswith(GROWN)
+    assert all(f"| {form} | " in found for form in marked.FORMS)
+    assert all(f"| Java, {shape} | " in found for shape in marked.SHAPES)
 
 
 def test_many_files(tmp_path: Path) -> None:
