@@ -208,6 +208,18 @@ def test_who_warms_up_from_the_cache_compiles_nothing(tmp_path: Path) -> None:
     assert run(program, tmp_path) == ["1", "0"]
 
 
+def test_a_call_finds_what_was_warmed_up(tmp_path: Path) -> None:
+    """Programs without a fork server load kernels as they call them."""
+    few = (
+        "from keyfold.kernels import jit\nfrom keyfold.kernels.groups import by_key as groups\n"
+        "jit.load_sources()\njit.DECLARED[:] = "
+        "[d for d in jit.DECLARED if d[0] is groups.mark_words]\nprint(jit.warm())"
+    )
+    assert run(few, tmp_path) == ["1"]
+    hits, _ = run(PROGRAM, tmp_path)
+    assert hits == "1"
+
+
 def test_kernels_use_no_fast_math_and_no_threads_of_their_own() -> None:
     for compiled, signatures in jit.DECLARED:
         assert signatures

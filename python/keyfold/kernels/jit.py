@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -227,10 +228,22 @@ def kernel(*declared: Any) -> Any:
 
     def declare(function: F) -> F:
         compiled = dispatcher(function, _nrt=False)
+        compiled._compile_for_args = partial(_load_declared, compiled, declared)
         DECLARED.append((compiled, declared))
         return cast("F", compiled)
 
     return declare
+
+
+def _load_declared(compiled: Any, declared: tuple[str, ...], *_: Any) -> Any:
+    """The first call of a kernel that is not warm gets what was declared, as `warm` kept it. numba
+    asks the cache for the types of the call alone, under a key that no declared signature has, and
+    would compile the kernel once more.
+    """
+    for signature in declared:
+        compiled.compile(eval(signature, {}, _NAMES))
+    vars(compiled).pop("_compile_for_args", None)  # other types than these are numba's own matter
+    return compiled
 
 
 def structure(*fields: str) -> Callable[[T], T]:
