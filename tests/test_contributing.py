@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 TOP = Path(__file__).parents[1]
 AGGREGATE = ("Add an aggregate", "aggregates/longest.py")
 PROCEDURE = ("Add a procedure", "procedures/large_files.py")
@@ -36,19 +34,19 @@ print(json.dumps([[one for one in listed if one["name"] == "large_files"], *rows
 """
 
 
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the checkout with both examples."""
-    copy = tmp_path_factory.mktemp("checkout")
+def checkout(folder: Path, title: str, path: str) -> Path:
+    """A copy of the checkout with an example. Each has its own: all kernels are compiled anew where
+    a file of `aggregates` is added, and none where one of `procedures` is.
+    """
+    copy = folder / "checkout"
     for name in ("python", "tests"):
         shutil.copytree(TOP / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(TOP / name, copy)
     page = (TOP / "CONTRIBUTING.md").read_text()
-    for title, path in (AGGREGATE, PROCEDURE):
-        example = re.search(rf"^## {title}$.*?^```python\n(.*?)^```$", page, re.M | re.S)
-        assert example is not None
-        (copy / "python/keyfold" / path).write_text(example[1])
+    example = re.search(rf"^## {title}$.*?^```python\n(.*?)^```$", page, re.M | re.S)
+    assert example is not None
+    (copy / "python/keyfold" / path).write_text(example[1])
     return copy
 
 
@@ -67,15 +65,17 @@ def run(checkout: Path, *words: str) -> str:
     return done.stdout
 
 
-def test_the_aggregate_that_is_added_works(checkout: Path) -> None:
+def test_the_aggregate_that_is_added_works(tmp_path: Path) -> None:
     """By the command that the page names."""
-    told = run(checkout, "-m", "pytest", "-q", "tests/aggregates", "-k", "longest")
+    told = run(
+        checkout(tmp_path, *AGGREGATE), "-m", "pytest", "-q", "tests/aggregates", "-k", "longest"
+    )
     assert int(re.findall(r"(\d+) passed", told)[0]) >= 2  # what it folds, what NULL does
 
 
-def test_the_procedure_that_is_added_is_listed_and_called(checkout: Path) -> None:
+def test_the_procedure_that_is_added_is_listed_and_called(tmp_path: Path) -> None:
     """As the JVM asks for it: without an argument it has its default."""
-    (declared,), none, every = json.loads(run(checkout, "-c", CALL))
+    (declared,), none, every = json.loads(run(checkout(tmp_path, *PROCEDURE), "-c", CALL))
     assert [one["name"] for one in declared["parameters"]] == ["least_bytes"]
     assert declared["result"] == [{"name": name, "type": "BIGINT"} for name in ("files", "bytes")]
     assert none == [{"files": 0, "bytes": 0}]
