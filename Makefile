@@ -11,7 +11,7 @@ ON_NEWEST := $(addprefix integration/, conformance/test_documents.py lookups/tes
   statements/test_named_columns.py statements/test_error_classes.py rows/test_rows.py \
   history/test_time_travel.py::test_versions_and_times_in_names changes/test_changes_from.py \
   streams/test_sink.py planning/test_by_bucket.py planning/test_merged_scans.py \
-  docs/test_pages.py::test_newer_block pipelines)
+  docs/test_pages.py::test_newer_block pipelines cluster/test_yarn.py)
 # pyspark comes as source, of which pip makes a wheel: one of 450 MB that it need not compress.
 UNPACKED := DIST_EXTRA_CONFIG=$(CURDIR)/.ci/wheel.cfg
 SHIM := $(shell find jvm -type f) gradle.properties build.gradle

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow
 import pyspark
 
 from integration.faults import processes
@@ -227,11 +228,14 @@ class Installation:
 
 
 def installed(folder: Path, wheel: Path) -> Installation:
-    """A new environment with this checkout's wheel; its other packages are those of this one."""
+    """A new environment with this checkout's wheel; its other packages are those of this one, which
+    may have Spark in one folder and the rest in another.
+    """
     environment = folder / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
     (libraries,) = environment.glob("lib/python*/site-packages")
-    (libraries / "beside.pth").write_text(f"{SPARK_HOME.parent}\n")
+    beside = dict.fromkeys((SPARK_HOME.parent, Path(pyarrow.__file__).parents[1]))
+    (libraries / "beside.pth").write_text("".join(f"{folder}\n" for folder in beside))
     install = ["install", "--no-deps", "--no-index", "--no-compile", "--target", str(libraries)]
     subprocess.run([*packages.PIP, *install, str(wheel)], check=True)
     return Installation(environment / "bin" / "python")

@@ -6,9 +6,16 @@ import fcntl
 import os
 from pathlib import Path
 
+import pyspark
 import pytest
 
+from integration import TOP
 from integration.release import packages
+from keyfold.wire.version import package_version
+
+# The jar is compiled against the oldest Spark alone; newer ones run that of the checkout.
+COMPILES = pyspark.__version__.startswith("4.2.")
+JAR = TOP / "python/keyfold/jars" / f"keyfold-{package_version()}.jar"
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +29,6 @@ def wheel_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
             folder.mkdir()
-            packages.build(folder)
+            packages.build(folder, None if COMPILES else JAR)
     (wheel,) = folder.glob("*.whl")
     return wheel

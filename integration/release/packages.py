@@ -49,6 +49,6 @@ def wheel(source: Path, folder: Path, jar: Path | None = None, *, isolated: bool
     return made
 
 
-def build(folder: Path) -> Path:
+def build(folder: Path, jar: Path | None = None) -> Path:
     """The wheel of this checkout by way of its archive of sources, as a user of PyPI has it."""
-    return wheel(source(clone(folder / "clone"), folder), folder)
+    return wheel(source(clone(folder / "clone"), folder), folder, jar)
