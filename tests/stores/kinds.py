@@ -1,8 +1,12 @@
 """The object stores of the tests: options of a catalog on each, and what differs between them."""
 
+import asyncio
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from keyfold.stores import settings
+from keyfold.stores.objects import ObjectFiles
 from tests.stores import azurite, server
 
 KINDS = ("s3", "google", "azure")
@@ -48,3 +52,20 @@ def with_page_of(options: dict[str, str], most: int) -> tuple[dict[str, str], st
         return options, f"max-keys={most}"
     keyless = {name: value for name, value in options.items() if "account.key" not in name}
     return keyless | {"azure.sas-token": azurite.sas_token()}, f"maxresults={most}"
+
+
+def fill(files: ObjectFiles, names: list[str]) -> None:
+    """Put empty files of these names below the root, quicker than each by itself."""
+    keys = [f"{settings.key_of(files.root)}/{name}" for name in names]
+    if files.root.startswith("gs:") or (
+        files.root.startswith("s3:") and not os.environ.get(server.OTHER)
+    ):
+        server.fill(files.options["endpoint"], keys)
+        return
+
+    async def put() -> None:
+        for start in range(0, len(keys), 100):
+            some = keys[start : start + 100]
+            await asyncio.gather(*(files.client.put_async(key, b"") for key in some))
+
+    asyncio.run(put())

@@ -25,7 +25,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 BUCKET = "keyfoldtests"
-COUNTS = "/--counts"  # is asked by tests, not by stores
+COUNTS, FILL = "/--counts", "/--fill"  # are asked by tests, not by stores
+OTHER = "KEYFOLD_TEST_S3"
 SECRET = "a-secret-that-nobody-may-read"
 TOKEN = "a-token-that-nobody-may-read"
 App = Callable[[dict[str, Any], Any], Iterable[bytes]]
@@ -36,6 +37,11 @@ def counted(options: dict[str, str]) -> dict[str, int]:
     with urllib.request.urlopen(options["s3.endpoint"] + COUNTS, timeout=60) as answer:
         found: dict[str, int] = json.loads(answer.read())
     return found
+
+
+def fill(endpoint: str, keys: list[str]) -> None:
+    """Put empty files into the bucket of moto's server, in one request."""
+    urllib.request.urlopen(endpoint + FILL, json.dumps(keys).encode(), timeout=60).close()
 
 
 def google(options: dict[str, str]) -> dict[str, str]:
@@ -52,7 +58,7 @@ def running(delay: float = 0.0) -> Iterator[dict[str, str]]:
     """The options of a catalog whose warehouse is on the server, which waits so many seconds before
     each answer.
     """
-    named = os.environ.get("KEYFOLD_TEST_S3")
+    named = os.environ.get(OTHER)
     if named:
         yield _options(*named.split())
         return
@@ -110,6 +116,12 @@ def main() -> None:
                 counts.clear()
             start("200 OK", [("Content-Type", "application/json")])
             return [answer]
+        if environ["PATH_INFO"] == FILL:
+            with lock:
+                for key in json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))):
+                    store.put_object(BUCKET, key, b"")
+            start("204 No Content", [])
+            return []
         time.sleep(float(sys.argv[1]))
         with lock:
             answer = list((_as_google(app) if _is_googles(environ) else app)(environ, start))
@@ -119,7 +131,8 @@ def main() -> None:
             counts.update({kind: 1, "bytes": sent + sum(map(len, answer))})
             return answer
 
-    s3_backends["123456789012"]["aws"].create_bucket(BUCKET, "us-east-1")
+    store = s3_backends["123456789012"]["aws"]
+    store.create_bucket(BUCKET, "us-east-1")
     server = make_server("127.0.0.1", 0, one_at_a_time, threaded=True, request_handler=Quiet)
     print(f"http://127.0.0.1:{server.server_port}", flush=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
