@@ -1,11 +1,12 @@
 """Make what is published and check it as its users get it: `make release`, in half an hour.
 
-    python -m integration.release [--folder dist] [--python PYTHON …]
+    python -m integration.release [--folder dist] [--python PYTHON …] [--wheel WHEEL]
 
 The source and the wheel are made twice, in different folders; the wheel is also made as pip makes
 it of the source alone, fetching what its build needs. Their bytes must be equal. Each version of
 Python that runs here then installs the wheel with Spark into an empty environment, where README's
-blocks run. Beside them in the folder: `notes.md` and `licenses.md`.
+blocks run. Beside them in the folder: `notes.md` and `licenses.md`. A wheel that is named is only
+installed, so that other interpreters need no second build.
 """
 
 from __future__ import annotations
@@ -30,16 +31,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=TOP / "dist", help="takes what is made")
     parser.add_argument("--python", nargs="*", default=(), help="interpreters that install it")
+    parser.add_argument("--wheel", type=Path, help="one that was made before, to be installed")
     said = parser.parse_args()
     said.folder.mkdir(parents=True, exist_ok=True)
-    for old in (old for kind in MADE for old in said.folder.glob(kind)):
-        old.unlink()
-    (version,) = re.findall(r"^version=(\S+)$", (TOP / "gradle.properties").read_text(), re.M)
-    heading, text = notes.section((TOP / "CHANGELOG.md").read_text(encoding="utf-8"), version)
-    (said.folder / "notes.md").write_text(text, encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="keyfold-release-") as scratch:
-        wheel = _made_twice(Path(scratch), said.folder)
-        _installed_everywhere(wheel, said, Path(scratch))
+        if said.wheel is not None:
+            _installed_everywhere(said.wheel, said, Path(scratch))
+            return
+        for old in (old for kind in MADE for old in said.folder.glob(kind)):
+            old.unlink()
+        (version,) = re.findall(r"^version=(\S+)$", (TOP / "gradle.properties").read_text(), re.M)
+        heading, text = notes.section((TOP / "CHANGELOG.md").read_text(encoding="utf-8"), version)
+        (said.folder / "notes.md").write_text(text, encoding="utf-8")
+        _installed_everywhere(_made_twice(Path(scratch), said.folder), said, Path(scratch))
     if missing := notes.undated(heading):
         print(f"not to be published yet: {missing}", flush=True)
 
