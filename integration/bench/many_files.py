@@ -74,7 +74,7 @@ def new_table(key: str = "p,k", **options: str) -> NewTable:
 def fill(found: Table, files: int) -> None:
     """Commit so many files, in partitions of BUCKETS files, clustered as they came."""
     one = tables.message(found, partition=(0,), total=BUCKETS)
-    (template,) = added(found.schema, found.shapes, [one])
+    (template,) = added(found.shapes, [one])
     records = list(_records(found, template, files))
     with found.held() as location:
         by = CommitInfo(str(uuid.uuid4()), commit.APPEND)

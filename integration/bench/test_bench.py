@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from integration import TOP
-from integration.bench import figures, groups, growth, many_files, marked
+from integration.bench import figures, groups, growth, many_files, marked, written_files
 from integration.bench.cases import ENGINES
 from integration.bench.engines import systems as engines
 from integration.bench.session import SYSTEMS
@@ -79,6 +79,12 @@ def test_deletion_vectors(tmp_path: Path) -> None:
     assert found.endswith(GROWN)
     assert all(f"| {form} | " in found for form in marked.FORMS)
     assert all(f"| Java, {shape} | " in found for shape in marked.SHAPES)
+
+
+def test_written_files(tmp_path: Path) -> None:
+    found = written_files.measured(tmp_path, 300)
+    assert found["files"] == 300
+    assert f"| {found['text']:.0f} |" in written_files.shown([found])
 
 
 def test_many_files(tmp_path: Path) -> None:

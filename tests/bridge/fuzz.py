@@ -37,7 +37,7 @@ from keyfold.questions import executor
 from keyfold.questions.serve import Answer, plain, serve
 from keyfold.types import paimon as paimon_types
 from keyfold.wire.layout import Column, TableLayout
-from keyfold.wire.message_texts import messages_of
+from keyfold.wire.message_texts import Messages
 from keyfold.wire.partitions import UNPARTITIONED
 from keyfold.wire.specs import CompactionSpec, ScanSpec, Split, Task, WriteSpec
 from keyfold.write.writer import write
@@ -222,7 +222,7 @@ def stored(folder: Path) -> set[Path]:
 def named_files(answer: dict[str, Any]) -> list[dict[str, Any]]:
     """The files that an answer hands over."""
     said = answer.get("ok") or {}
-    told = (message.to_json() for message in messages_of(said.get(frames.TASKS, ())))
+    told = (message.to_json() for message in Messages(said.get(frames.TASKS, ())))
     messages = [*told, *(one["files"] for one in said.get("done", ()) if "files" in one)]
     return [file for message in messages for file in message["files"]]
 

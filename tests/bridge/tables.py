@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.message_texts import messages_of
+from keyfold.wire.message_texts import Messages
 from keyfold.wire.partitions import UNPARTITIONED
 from keyfold.wire.specs import DataFile, ScanSpec, Split, WriteSpec
 from tests.bridge.client import Worker
@@ -53,7 +53,7 @@ def write(
 
 def read_question(table: TableLayout, answer: dict[str, Any]) -> dict[str, Any]:
     """The arguments of the read of what a write answered."""
-    (message,) = messages_of(answer["ok"]["tasks"])
+    (message,) = Messages(answer["ok"]["tasks"])
     files = [
         DataFile(f.name, f.size, f.rows, f.delete_rows, f.min_sequence, f.max_sequence, 0, f.level)
         for f in message.files

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.message_texts import messages_of
+from keyfold.wire.message_texts import Messages
 from keyfold.wire.partitions import UNPARTITIONED
 from keyfold.wire.specs import (
     CommitMessage,
@@ -113,7 +113,7 @@ def written(
     worker.send_batches(found.arrow_schema, iter(batches))
     worker.send({"commit": True})
     answer = worker.receive()
-    return [*messages_of(worker.texts)], peak(answer)
+    return [*Messages(worker.texts)], peak(answer)
 
 
 def resident(worker: Worker) -> int:

@@ -12,14 +12,14 @@ from keyfold.changelog.changes_plan import plan
 from keyfold.changelog.snapshot_ranges import SnapshotRange
 from keyfold.changelog.specs import ChangesRequest
 from keyfold.changelog.views import AUDIT_LOG, BINLOG, CHANGE, CHANGES, ROWS, VERSION
-from keyfold.errors import NotSupportedError, SnapshotExpiredError, TableError
+from keyfold.errors import CorruptDataError, NotSupportedError, SnapshotExpiredError, TableError
 from keyfold.read.request import ReadRequest
 from keyfold.storage.maintenance import tagging
 from keyfold.storage.table import Table
 from tests.changelog.ranges_of_changes import changes, read
 from tests.read import harness
 from tests.read.harness import where
-from tests.storage import tables
+from tests.storage import damaged, tables
 from tests.storage.snapshots import expired
 
 ROWS_OF_BASE = 3000
@@ -57,6 +57,42 @@ def test_conditions_leave_out_partitions_buckets_and_commits(table: Table) -> No
     assert sorted(row["v"] for row in below) == list(range(-2900, -2000, 100))
     assert len(read(table, LAST, ["v"], limit=3)) == 3
     assert read(table, LAST, [])  # no column: rows are only counted
+
+
+def test_manifests_of_other_places_are_not_read(tmp_path: Path) -> None:
+    """Of other partitions, and of other buckets where each partition has as many."""
+    columns = tables.column("d"), tables.column("k"), tables.column("v")
+    by = tables.new_table(*columns, key="d,k", by="d", bucket="1", write_only="true")
+    table = tables.table(tmp_path / "partitions", by)
+    for d, v in ((1, 1), (2, 2), (2, 3)):
+        harness.upsert(table, [{"d": d, "k": 0, "v": v}])
+    _unlinked(table, 1)
+    found = changes(table, 1, 3)
+    updated = ("update_postimage", "update_preimage")
+    assert [word for _, word, _ in found] == ["insert", *updated]
+    table = tables.table(tmp_path / "buckets", tables.new_table(bucket="2", write_only="true"))
+    for k in range(20):
+        harness.upsert(table, [{"k": k, "v": k}])
+    places = [file.bucket for file in tables.reload(table).live_files()]
+    near = [k for k, bucket in enumerate(places) if bucket == places[19]]
+    far = [k for k, bucket in enumerate(places) if bucket != places[19]]
+    few, many = (near, far) if len(near) <= len(far) else (far, near)
+    harness.upsert(table, [{"k": few[0], "v": -1}])
+    _unlinked(table, *(k + 1 for k in many))
+    assert [(word, row) for _, word, row in changes(table, 20, 21)] == [
+        (updated[0], repr({"k": few[0], "v": -1})),
+        (updated[1], repr({"k": few[0], "v": few[0]})),
+    ]
+
+
+def _unlinked(table: Table, *snapshots: int) -> None:
+    """The manifests of the changes of snapshots go."""
+    for number in snapshots:
+        for one in table.manifests.changed(table.snapshots.read(number)):
+            Path(table.manifests.path(one["_FILE_NAME"])).unlink()
+    damaged.forget()
+    with pytest.raises(CorruptDataError):
+        tables.reload(table).live_files()
 
 
 def test_a_key_that_was_not_touched_is_not_compared(table: Table) -> None:

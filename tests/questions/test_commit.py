@@ -1,5 +1,6 @@
 """The questions of a write job, asked in this process."""
 
+import gc
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +18,11 @@ from keyfold.questions.commit import (
 )
 from keyfold.questions.procedures import call_procedure
 from keyfold.storage.commits import commit
+from keyfold.storage.metadata import manifests
 from keyfold.storage.table import Table
+from keyfold.wire import message_texts
 from keyfold.wire.message_texts import texts_of
-from keyfold.wire.specs import Epoch, WriteSpec
+from keyfold.wire.specs import Epoch, FileMeta, WriteSpec
 from keyfold.write.writer import write
 from tests.concurrency import jobs
 from tests.read import harness
@@ -39,6 +42,33 @@ def written(folder: Path, planned: dict[str, Any]) -> dict[str, Any]:
     messages = write(spec, harness.batches(spec.layout, [{"k": 1, "v": 2}]))
     catalog = {"name": "test", "options": {"warehouse": str(folder)}}
     return {"catalog": catalog, "write": planned, "messages": [*texts_of(messages)]}
+
+
+def test_a_large_job_is_never_held_as_objects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files would take more than the memory of a driver."""
+    monkeypatch.setattr(manifests, "MOST_ENTRIES", 100)
+    monkeypatch.setattr(message_texts, "PART_BYTES", 20_000)
+    found = tables.table(tmp_path, tables.new_table(bucket="1000"))
+    files = 1000
+    each = (tables.message(found, bucket=bucket, total=files) for bucket in range(files))
+    texts = [*texts_of(each)]
+    alive, written = list[int](), manifests.Manifests._write_one
+
+    def counted(self: manifests.Manifests, *given: Any, **how: Any) -> Any:
+        gc.collect()
+        alive.append(sum(isinstance(one, FileMeta) for one in gc.get_objects()))
+        return written(self, *given, **how)
+
+    monkeypatch.setattr(manifests.Manifests, "_write_one", counted)
+    folder = str(tmp_path)
+    planned = plan_write(jobs.question(found, folder, **HOW))["write"]
+    answer = commit_write(jobs.question(found, folder, write=planned, messages=texts))
+    assert answer["touched"] == [[None, [*range(files)]]]
+    assert len(alive) == files // 100
+    assert max(alive) < 300
+    assert len(tables.reload(found).live_files()) == files
 
 
 def test_a_failed_commit_leaves_no_renumbered_file(

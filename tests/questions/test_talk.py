@@ -18,7 +18,7 @@ from tests.read.test_plan_ranges import ALWAYS, days
 
 Json = dict[str, Any]
 PARTITIONS = 6
-TOUCHED = [[None, 0], [None, 1]]
+TOUCHED = [[None, [0, 1]]]
 
 
 @pytest.fixture(scope="module")

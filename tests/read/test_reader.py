@@ -125,8 +125,7 @@ def test_thin_and_full_files_are_read_alike(tmp_path: Path, section: tuple[int, 
     assert names[0] == ["_KEY_s", "_KEY_k", *names[1]]
     assert names[1] == ["_SEQUENCE_NUMBER", "_VALUE_KIND", "s", "k", "v"]
     first, second = (job[0].files[0] for job in jobs)
-    assert second.keys.equals(first.keys)
-    assert second.key_stats.equals(first.key_stats)
+    assert (second.keys, second.key_stats) == (first.keys, first.key_stats)
     scan = ScanSpec(thin, ("v",), {}, key_filter=(harness.where(">=", "k", 0, type="integer"),))
     found = harness.rows_of(scan, [split_of(thin, *(jobs[at] for at in section))])
     assert sorted(row["v"] for row in found) == list(range(9))

@@ -6,18 +6,26 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.commits import answers, commit
+from keyfold.storage.metadata.binary_row import RowCodec
+from keyfold.storage.metadata.cut_bounds import (  # fmt: skip
+    KEY_LENGTH,
+    VALUE_LENGTH,
+    first_and_last,
+    row_stats,
+)
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.types import logical
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.partitions import Partition
+from keyfold.wire.row_stats import RowStats
 from keyfold.wire.specs import CommitMessage, FileMeta, WriteSpec
 from tests.option_names import option_names
 
@@ -93,8 +101,7 @@ def committed(found: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) 
 
 def _meta(layout: TableLayout, low: int, high: int, sequence: int) -> FileMeta:
     names = [c.name for c in layout.columns if logical.is_atomic(c.type)]
-    keys = [layout.column(name).arrow_field for name in layout.key]
-    values = [layout.column(name).arrow_field for name in names]
+    keys, values = (_Bounds.of(layout, some, low, high) for some in (layout.key, names))
     return FileMeta(
         name=f"data-{uuid.uuid4()}-0.parquet",
         size=1000,
@@ -105,19 +112,29 @@ def _meta(layout: TableLayout, low: int, high: int, sequence: int) -> FileMeta:
         schema_id=layout.schema_id,
         level=0,
         creation_millis=int(time.time() * 1000),
-        keys=_bounds(keys, low, high),
-        key_stats=_bounds(keys, low, high),
-        value_stats=_bounds(values, low, high),
-        key_nulls=(0,) * len(keys),
-        value_nulls=(0,) * len(values),
-        value_stats_columns=tuple(names),
+        keys=first_and_last(keys.codec, keys.rows),
+        key_stats=keys.stats(KEY_LENGTH),
+        value_stats=values.stats(VALUE_LENGTH),
+        value_stats_columns=None if len(names) == len(layout.columns) else tuple(names),
     )
 
 
-def _bounds(fields: list[pa.Field], low: int, high: int) -> pa.RecordBatch:
-    plain = [field.with_nullable(True) for field in fields]
-    arrays = [
-        pa.array([low, high] if pa.types.is_integer(f.type) else [None, None], f.type)
-        for f in plain
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(plain))
+class _Bounds(NamedTuple):
+    """Rows of the least and the greatest value of columns, NULL in those that are no integers."""
+
+    codec: RowCodec
+    rows: pa.RecordBatch
+
+    @staticmethod
+    def of(layout: TableLayout, names: Sequence[str], low: int, high: int) -> "_Bounds":
+        columns = [layout.column(name) for name in names]
+        fields = [column.arrow_field.with_nullable(True) for column in columns]
+        arrays = [
+            pa.array([low, high] if pa.types.is_integer(f.type) else [None, None], f.type)
+            for f in fields
+        ]
+        rows = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+        return _Bounds(RowCodec.of([column.type for column in columns]), rows)
+
+    def stats(self, length: int) -> RowStats:
+        return row_stats(self.codec, self.rows, (0,) * len(self.codec.types), length)

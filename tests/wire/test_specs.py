@@ -1,6 +1,7 @@
 """What travels comes back equal from JSON text."""
 
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -9,6 +10,7 @@ from keyfold.types.literals import Constant
 from keyfold.wire.layout import Column, TableLayout
 from keyfold.wire.partitions import UNPARTITIONED, Partition
 from keyfold.wire.predicates import Named, Predicate
+from keyfold.wire.row_stats import RowStats
 from keyfold.wire.specs import CommitMessage, DataFile, FileMeta, ScanSpec, Split, WriteSpec
 
 LAYOUT = TableLayout(
@@ -22,14 +24,16 @@ LAYOUT = TableLayout(
 )
 KEYS = pa.record_batch({"k": pa.array([1, None], pa.int32())})
 ONE = KEYS.slice(0, 1)
-META = FileMeta("f", 1, 2, 0, 5, 6, 3, 0, 1700, KEYS, KEYS, KEYS, (0,), (1,), ("k",))
+STATS = RowStats(b"\0\1", bytes(range(256)), (0, 3))
+META = FileMeta("f", 1, 2, 0, 5, 6, 3, 0, 1700, (b"\xff", b""), STATS, STATS, ("k",))
+OF_ALL = replace(META, delete_rows=None, value_stats_columns=None)
 DAY = Partition((19724, None), "d=19724/p=__DEFAULT_PARTITION__", "d=2024-01-02/p=none")
 FILE = DataFile("f", 1, 2, None, 5, 6, 3, 0)
 
 
 def test_commit_message() -> None:
     for partition in (UNPARTITIONED, DAY):
-        message = CommitMessage(partition, 1, 2, (META, META))
+        message = CommitMessage(partition, 1, 2, (META, OF_ALL))
         assert CommitMessage.from_json(json.loads(json.dumps(message.to_json()))) == message
 
 

@@ -16,6 +16,7 @@ from keyfold.wire.specs import DataFile, FileMeta, ScanSpec
 from keyfold.write.encoding import LONG, long_columns
 from keyfold.write.parquet import Target, write_files
 from tests.read import harness
+from tests.write.described import key_stats_of, keys_of, value_stats_of
 
 VERY = "v" * LONG
 TEXTS = {"type": "ARRAY", "element": "STRING"}
@@ -57,8 +58,8 @@ def test_only_the_long_column_goes_without_statistics(tmp_path: Path) -> None:
     rows = [{"k": 1, "t": None, "s": "a"}, {"k": 2, "t": VERY, "s": "b"}]
     (file,) = written(found, tmp_path, rows)
     assert with_statistics(tmp_path / file.name) == SYSTEM | {"s"}
-    assert file.value_stats.to_pydict() == {"k": [1, 2], "t": [None, None], "s": ["a", "b"]}
-    assert file.value_nulls == (0, 1, 0)
+    assert value_stats_of(found, file) == {"k": [1, 2], "t": [None, None], "s": ["a", "b"]}
+    assert file.value_stats.nulls == (0, 1, 0)
     assert read_back(found, tmp_path, [file]) == rows
 
 
@@ -69,9 +70,9 @@ def test_rows_before_a_long_one_keep_their_statistics(tmp_path: Path) -> None:
     long, after = {"k": len(rows), "t": VERY * 9}, {"k": len(rows) + 1, "t": None}
     files = written(found, tmp_path, rows, [long], [after])
     assert [file.rows for file in files] == [len(rows), 2]
-    assert files[0].value_stats["t"].to_pylist() == [rows[0]["t"], rows[-1]["t"]]
-    assert files[1].value_stats["t"].to_pylist() == [None, None]
-    assert [file.value_nulls for file in files] == [(0, 0), (0, 1)]
+    assert value_stats_of(found, files[0])["t"] == [rows[0]["t"], rows[-1]["t"]]
+    assert value_stats_of(found, files[1])["t"] == [None, None]
+    assert [file.value_stats.nulls for file in files] == [(0, 0), (0, 1)]
     assert read_back(found, tmp_path, files) == [*rows, long, after]
 
 
@@ -80,8 +81,8 @@ def test_a_long_key_is_found_by_its_bounds(tmp_path: Path) -> None:
     rows = [{"k": "a", "v": 1}, {"k": VERY, "v": 2}]
     (file,) = written(found, tmp_path, rows)
     assert with_statistics(tmp_path / file.name) == {"_SEQUENCE_NUMBER", "_VALUE_KIND", "v"}
-    assert file.keys.to_pydict() == {"k": ["a", VERY]}
-    assert file.key_stats.to_pydict() == {"k": [None, None]}
+    assert keys_of(found, file) == {"k": ["a", VERY]}
+    assert key_stats_of(found, file) == {"k": [None, None]}
     assert read_back(found, tmp_path, [file]) == rows
 
 

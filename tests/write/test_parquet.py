@@ -19,6 +19,7 @@ from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import DataFile, FileMeta, ScanSpec
 from keyfold.write.parquet import Target, write_files
 from tests.read import harness
+from tests.write.described import key_stats_of, keys_of, value_stats_of
 
 UTC = datetime.timezone.utc
 NESTED = {
@@ -129,12 +130,12 @@ def test_every_type_comes_back_and_is_stored_as_paimon_stores_it(tmp_path: Path)
 def test_statistics_are_exact(tmp_path: Path) -> None:
     found, rows = all_types(tmp_path)
     (file,) = write_files(target(found), str(tmp_path), harness.batches(found, rows), 5)
-    low, high = file.value_stats.to_pylist()
+    bounds = value_stats_of(found, file)
     for name, _, least, greatest, _ in TYPES:
-        assert (low[name], high[name]) == (least, greatest), name
+        assert bounds[name] == [least, greatest], name
     assert file.value_stats_columns == ("k", *(name for name, *_ in TYPES))
-    assert file.value_nulls == (0, *(1 for _ in TYPES))
-    assert file.keys.to_pydict() == {"k": [1, 3]} == file.key_stats.to_pydict()
+    assert file.value_stats.nulls == (0, *(1 for _ in TYPES))
+    assert keys_of(found, file) == {"k": [1, 3]} == key_stats_of(found, file)
     assert (file.min_sequence, file.max_sequence, file.rows, file.level) == (5, 5, 3, 0)
 
 
@@ -168,7 +169,7 @@ def test_files_roll_at_their_size_and_never_share_a_key(tmp_path: Path) -> None:
     files = write_files(target(found), str(tmp_path), harness.batches(found, rows, 333), 1)
     assert len(files) > 2
     assert read_back(found, tmp_path, files) == rows
-    bounds = [key for file in files for key in file.keys.to_pydict()["k"]]
+    bounds = [key for file in files for key in keys_of(found, file)["k"]]
     assert bounds == sorted(set(bounds))
     assert all(
         pq.read_metadata(tmp_path / file.name).row_group(0).num_rows <= 1024 for file in files

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keyfold.changelog.specs import ChangeSplit
-from keyfold.changelog.steps import SnapshotChange, live
+from keyfold.changelog.steps import SnapshotChange, beside, live
 from keyfold.files.sections import sections, sections_of_runs
 from keyfold.options.declared import TableOptions
 from keyfold.predicates.prune import Pruning
@@ -58,7 +58,8 @@ def parts_of(head: PlanHead, step: SnapshotChange) -> Iterator[Part]:
     if step.stored is not None:
         yield from _stored(layout, step.after.id, filter(_keeps(chosen), step.stored))
         return
-    states = [live(head.table, state) for state in (step.before, step.after)]
+    asked = beside(head.table, step) if step.before is not None else None
+    states = [live(head.table, state, asked) for state in (step.before, step.after)]
     number, least = step.after.id, step.least_level
     yield from compared_parts(layout, head.settings, number, states, step.touched, least, chosen)
 

@@ -8,7 +8,7 @@ changes were written.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from keyfold.changelog.specs import ChangesRequest
 from keyfold.errors import SnapshotExpiredError
@@ -18,7 +18,8 @@ from keyfold.storage.commits.moves import has_moved
 from keyfold.storage.history import tags, versions
 from keyfold.storage.maintenance.changelogs import Changelogs
 from keyfold.storage.metadata.entries import LiveFile, identifier
-from keyfold.storage.metadata.snapshot_files import live_of_snapshot
+from keyfold.storage.metadata.live_files import Asked
+from keyfold.storage.metadata.snapshot_files import are_all_of, live_where
 from keyfold.storage.metadata.snapshots import EXPIRED, SHOWN_ROWS, Snapshot
 from keyfold.storage.table import Table
 from keyfold.stores.snapshot_folder import KEEPING
@@ -78,12 +79,31 @@ def steps(table: Table, asked: ChangesRequest) -> Iterator[SnapshotChange]:
                 yield found
 
 
-def live(table: Table, snapshot: Snapshot | None) -> tuple[LiveFile, ...]:
-    """The files of a state; none before the first snapshot."""
+def live(
+    table: Table, snapshot: Snapshot | None, asked: Asked | None = None
+) -> tuple[LiveFile, ...]:
+    """The files of a state that are asked for, all by default; none before the first snapshot."""
     if snapshot is None:
         return ()
     with table.reading(snapshot):
-        return tuple(seen(live_of_snapshot(table.manifests, snapshot)))
+        return tuple(seen(live_where(table.manifests, snapshot, asked or Asked())[0]))
+
+
+def beside(table: Table, step: SnapshotChange) -> Asked:
+    """The files in the buckets of those whose keys may differ: a key is in no other. Where files
+    have several numbers of buckets, it may be in any of its partition.
+    """
+    files = [file for _, file in step.touched]
+    asked = Asked.of_partitions({file.partition for file in files})
+    totals, buckets = {file.total_buckets for file in files}, {file.bucket for file in files}
+    if len(totals) != 1 or not all(_are_all_of(table, one, *totals) for one in step.states):
+        return asked
+    return replace(asked, takes_bucket=lambda bucket, _: bucket in buckets)
+
+
+def _are_all_of(table: Table, snapshot: Snapshot, buckets: int) -> bool:
+    with table.reading(snapshot):
+        return are_all_of(table.manifests, snapshot, buckets)
 
 
 def _full(table: Table, number: int, least_level: int) -> SnapshotChange:

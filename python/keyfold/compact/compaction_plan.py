@@ -139,7 +139,10 @@ def _files(table: Table, asked: CompactionRequest) -> Sequence[LiveFile]:
     is_about_all = options.changelog_producer == FULL_COMPACTION or _is_awaited(options)
     if touched is None or asked.partitions is not None or is_about_all:
         return table.to_read(Asked.where(asked.partitions))[0].files()
-    found, _ = table.to_read(Asked.of_partitions({partition for partition, _ in touched}))
+    found, _ = table.to_read(Asked.around(touched))
+    if asked.strategy == AUTO:  # so that of a large job's new buckets no file becomes an object
+        is_timed = options.compaction_interval is not None
+        found = found.crowded(PickRules.of(options).fewest(is_timed=is_timed))
     return found.in_places(touched)
 
 

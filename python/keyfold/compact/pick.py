@@ -74,6 +74,15 @@ class PickRules:
             retractions_wait,
         )
 
+    def fewest(self, *, is_timed: bool) -> int:
+        """The files that a bucket has at least if a write makes it due. One that `is_timed` may be
+        due with two, after some time.
+        """
+        if self.takes_level_0:
+            return 1
+        is_early = is_timed or self.total_size is not None or self.incremental_size is not None
+        return 2 if is_early else max(self.trigger - 1, 2)
+
     @property
     def top(self) -> int:
         """The greatest level."""

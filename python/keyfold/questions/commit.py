@@ -16,11 +16,12 @@ from keyfold.options.calls import TARGET_COLUMNS, TRANSACTION_APP, TRANSACTION_V
 from keyfold.options.changelogs import INPUT, is_awaited
 from keyfold.questions.serve import CODE, Questions, functions_for
 from keyfold.read.call_options import call_options
+from keyfold.storage.commits.job_places import JobPlaces
 from keyfold.storage.commits.outcomes import snapshot_of
 from keyfold.storage.metadata.snapshots import replanned
 from keyfold.storage.table import Table, open_handle
 from keyfold.stores.opened import store_of
-from keyfold.wire.message_texts import messages_of
+from keyfold.wire.message_texts import Messages
 from keyfold.wire.predicates import decoded
 from keyfold.wire.specs import CommitMessage, Epoch, WriteSpec
 from keyfold.write import jobs
@@ -108,8 +109,8 @@ def check_targets(question: Frame) -> None:
 @QUESTIONS.plain
 def commit_write(question: Frame) -> dict[str, Any]:
     """Publish the job's files as one snapshot. The answer is its id, null if nothing changed, and
-    the buckets to consider for compaction: those with new files, none in a write-only table;
-    `awaited` if the job waits until its changes are written.
+    the buckets to consider for compaction, by partition: those with new files, none in a write-only
+    table; `awaited` if the job waits until its changes are written.
 
     `again`: the process that was asked before has died, and may have published.
     """
@@ -142,9 +143,9 @@ def _passed_over(table: Table, epoch: Epoch | None, published: int | None) -> di
 
 
 def touched(messages: Sequence[CommitMessage]) -> list[list[Any]]:
-    """The partition and bucket of all files, each once."""
-    places = dict.fromkeys((message.partition, message.bucket) for message in messages)
-    return [[partition.to_json(), bucket] for partition, bucket in places]
+    """The partitions of all files, each with its buckets."""
+    ours = JobPlaces.of(messages)
+    return [[one.to_json(), sorted(ours.buckets[v])] for v, one in ours.partitions.items()]
 
 
 @QUESTIONS.plain
@@ -181,7 +182,7 @@ def job_of(question: Frame) -> tuple[WriteSpec, Sequence[CommitMessage]]:
     if spec.changes is not None and "statement" in question:  # as are a statement's counts of rows
         text = json.dumps(question["statement"])
         spec = replace(spec, changes=replace(spec.changes, statement=text))
-    return spec, list(messages_of(question.get(MESSAGES, ())))
+    return spec, Messages(question.get(MESSAGES, ()))
 
 
 @QUESTIONS.plain

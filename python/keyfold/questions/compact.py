@@ -1,6 +1,8 @@
 """The question of the compaction that follows a write (driver side)."""
 
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from keyfold.bridge.frames import Frame
@@ -21,10 +23,11 @@ def compact_after_write(question: Frame, talk: Talk) -> None:
     """
     handle = question["table"]
     newest = partial(open_newest, handle, question["catalog"]["options"])
-    touched = frozenset(_place(*place) for place in question["touched"])
+    touched = frozenset(chain.from_iterable(_places(*one) for one in question["touched"]))
     how = {"awaited": question["awaited"], "apart": question["apart"]}
     compact(Spark(question, talk), newest, handle["location"], touched, **how)
 
 
-def _place(partition: Any, bucket: int) -> Place:
-    return Partition.from_json(partition).values, bucket
+def _places(partition: Any, buckets: Sequence[int]) -> Iterator[Place]:
+    values = Partition.from_json(partition).values
+    return ((values, bucket) for bucket in buckets)

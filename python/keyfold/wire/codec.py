@@ -2,8 +2,8 @@
 
 An object is a JSON object by the names of its fields, or, with `is_list`, a list in their order.
 Fields that are None by default are left out, of a list the last one; unknown keys are ignored.
-Arrow batches are base64 IPC streams. Types of columns are Paimon's JSON. Partitions and predicates
-have forms of their own.
+Bytes are base64, Arrow batches base64 IPC streams. Types of columns are Paimon's JSON. Partitions
+and predicates have forms of their own.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ class _Codec(NamedTuple):
 
 _AS_IT_IS = _Codec(lambda value: value, lambda value: value)
 _codecs: dict[Any, _Codec] = {
+    bytes: _Codec(lambda data: base64.b64encode(data).decode("ascii"), base64.b64decode),
     pa.RecordBatch: _Codec(batch_to_text, batch_from_text),
     logical.DataType: _Codec(paimon_types.to_paimon, paimon_types.from_paimon),
 }

@@ -18,6 +18,7 @@ from keyfold.wire.codec import Wire
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.partitions import Partition
 from keyfold.wire.predicates import Predicate
+from keyfold.wire.row_stats import RowStats
 
 SEQUENCE = "_SEQUENCE_NUMBER"
 KIND = "_VALUE_KIND"
@@ -75,20 +76,17 @@ class DataFile(Wire):
 class FileMeta(DataFile):
     """A data file that was written, as a manifest entry describes it.
 
-    `keys` has two rows (first key, last key) and the columns of the trimmed primary key;
-    `key_stats` and `value_stats` have two rows (column-wise min, max; NULL = unknown), the latter
-    over `value_stats_columns` only (atomic types); null counts align with those columns.
+    `keys` are the first and the last key, in bytes: rows of the trimmed primary key. `value_stats`
+    are over `value_stats_columns`, those of atomic types; None if these are all columns.
     """
 
     is_list = False
 
     creation_millis: int
-    keys: pa.RecordBatch
-    key_stats: pa.RecordBatch
-    value_stats: pa.RecordBatch
-    key_nulls: tuple[int, ...]
-    value_nulls: tuple[int, ...]
-    value_stats_columns: tuple[str, ...]
+    keys: tuple[bytes, bytes]
+    key_stats: RowStats
+    value_stats: RowStats
+    value_stats_columns: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from keyfold.storage.maintenance.due import followed
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.table import Table
 from keyfold.storage.waiting_files import waiting
+from keyfold.wire.message_texts import heads
 from keyfold.wire.specs import CommitMessage, WriteSpec
 from keyfold.write.overwritten import with_changelog
 
@@ -125,12 +126,13 @@ def admitted(
     if effect == "accept" or is_delete or not options.expires_partitions:
         return messages
     why = out_of_date(table.layout, options, now())
-    kept = [message for message in messages if why(message.partition.values) is None]
-    if effect == "refuse" and len(kept) < len(messages):
-        late = next(one.partition for one in messages if why(one.partition.values) is not None)
+    late = next((one.partition for one in heads(messages) if why(one.partition.values)), None)
+    if late is None:
+        return messages
+    if effect == "refuse":
         raise TableError(
             f"writing table {table.layout.name}: Partition value '{late.text}' is out-of-date. The "
             f"earliest retained partition is '{why(late.values)}'. Leave such rows out, or set "
             "keyfold.partition.old-writes to accept or drop"
         )
-    return kept
+    return [message for message in messages if not why(message.partition.values)]

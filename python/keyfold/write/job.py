@@ -29,12 +29,17 @@ class Job(AbstractContextManager["Job"]):
 
     def remove(self) -> None:
         """Delete the files, which will not be committed."""
-        store = store_of(self.layout.location, self.layout.store)
-        for message in self.messages:
-            directory = message.partition.bucket_folder(self.layout, message.bucket)
-            delete_files(store, directory, (*message.files, *message.changelog))
-            if message.hashes is not None:
-                store.remove(hash_path(self.layout, message.hashes.name))
+        remove_files(self.layout, self.messages)
+
+
+def remove_files(layout: TableLayout, messages: Iterable[CommitMessage]) -> None:
+    """Remove all files of messages, which no snapshot names."""
+    store = store_of(layout.location, layout.store)
+    for message in messages:
+        directory = message.partition.bucket_folder(layout, message.bucket)
+        delete_files(store, directory, (*message.files, *message.changelog))
+        if message.hashes is not None:
+            store.remove(hash_path(layout, message.hashes.name))
 
 
 def delete_files(store: Files, directory: str, files: Iterable[DataFile]) -> None:

@@ -28,6 +28,7 @@ from keyfold.read.call_options import as_changed, call_options
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.answers import Late, UnseenKeys
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable
+from keyfold.storage.commits.sequence_numbers import RANDOM_NUMBERS
 from keyfold.storage.commits.turns import TURNS, tries
 from keyfold.storage.maintenance.due import followed
 from keyfold.storage.table import Table
@@ -37,7 +38,7 @@ from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, StoredKeys, Wri
 from keyfold.write.changelog import writes_input
 from keyfold.write.expired_partitions import before_commit, expire_due
 from keyfold.write.incoming import time_of_job
-from keyfold.write.job import Job
+from keyfold.write.job import remove_files
 from keyfold.write.keys.hash_files import hash_files
 from keyfold.write.keys.partition_buckets import partition_buckets
 from keyfold.write.keys.shared_keys import SharedKeys
@@ -223,7 +224,7 @@ def sequence_of_job(highest: int) -> int:
     The start in ms is shifted, so that each ms has 2^20 numbers to draw from and jobs don't tie.
     """
     start = int(time.time() * 1000) << 20
-    return max(highest + 1, start) + random.SystemRandom().randrange(commit.RANDOM_NUMBERS)
+    return max(highest + 1, start) + random.SystemRandom().randrange(RANDOM_NUMBERS)
 
 
 def publish(
@@ -254,13 +255,14 @@ def publish(
     except BaseException:
         # `abandon` is given the earlier files, not these.
         if made is not messages and OUTCOMES.give_up(spec.job):
-            Job(spec.layout, made).remove()
+            remove_files(spec.layout, made)
         raise
     assert not isinstance(found, Late | UnseenKeys)
     if found is None:
         abandon(table, spec, made)
-    if len(messages) < len(given):
-        Job(spec.layout, [one for one in given if one not in messages]).remove()
+    if messages is not given:
+        kept = {one.partition for one in messages}
+        remove_files(spec.layout, (one for one in given if one.partition not in kept))
     published = followed(table, found)
     if published is not None and looks:
         expire_due(replace(table, snapshot_id=published))
@@ -292,7 +294,7 @@ def _committing(
 def abandon(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
     """Delete the job's files, unless they are, or may be, part of a snapshot."""
     if is_abandonable(table, spec.job, spec.snapshot):
-        Job(spec.layout, messages).remove()
+        remove_files(spec.layout, messages)
 
 
 def delete_partitions(

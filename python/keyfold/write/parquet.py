@@ -19,11 +19,18 @@ import pyarrow.parquet as pq
 
 from keyfold.errors import TableError
 from keyfold.files.leaves import Leaves, leaves_of
+from keyfold.kernels.ops import RETRACTIONS
 from keyfold.lazy import cached_property
-from keyfold.merge.kinds import is_retract
 from keyfold.merge.marks.mark_columns import is_marked as has_marks
 from keyfold.options.declared import TableOptions
 from keyfold.resources.metering import metered
+from keyfold.storage.metadata.binary_row import RowCodec
+from keyfold.storage.metadata.cut_bounds import (  # fmt: skip
+    KEY_LENGTH,
+    VALUE_LENGTH,
+    first_and_last,
+    row_stats,
+)
 from keyfold.stores import refusals
 from keyfold.stores.files import Files
 from keyfold.stores.opened import store_of
@@ -75,6 +82,14 @@ class Target:
     def atomic(self) -> list[pa.Field]:
         """The columns that statistics are kept of."""
         return [column.arrow_field for column in self.layout.columns if is_atomic(column.type)]
+
+    @cached_property
+    def codecs(self) -> tuple[RowCodec, RowCodec]:
+        """The codecs of keys, and of statistics of values."""
+        layout = self.layout
+        names = layout.key, [field.name for field in self.atomic]
+        keys, values = ([layout.column(name).type for name in some] for some in names)
+        return RowCodec.of(keys), RowCodec.of(values)
 
     def leaves(self, metadata: pq.FileMetaData, *, is_marked: bool) -> Leaves:
         """The columns of a file with marks, or without, as its schema says."""
@@ -228,9 +243,12 @@ class _OpenFile:
         names = [field.name for field in atomic]
         leaves = self._target.leaves(metadata, is_marked=self.is_marked)
         *ranges, sequences = collect(metadata, leaves, self._schema, [*names, SEQUENCE])
-        value_stats = as_batch(ranges, atomic)
+        values = as_batch(ranges, atomic)
         nulls = {name: found.nulls for name, found in zip(names, ranges, strict=True)}
         nulls |= {name: count for name, count in self._nulls.items() if name in nulls}
+        key_nulls = [nulls[name] for name in layout.key]
+        ends = _bounds(self._first, self._last, [layout.column(n).arrow_field for n in layout.key])
+        of_keys, of_values = self._target.codecs
         return FileMeta(
             name=self._name,
             size=size,
@@ -241,14 +259,10 @@ class _OpenFile:
             schema_id=layout.schema_id,
             level=self._target.level,
             creation_millis=int(time.time() * 1000),
-            keys=_bounds(
-                self._first, self._last, [layout.column(n).arrow_field for n in layout.key]
-            ),
-            key_stats=value_stats.select(layout.key),
-            value_stats=value_stats,
-            key_nulls=tuple(nulls[name] for name in layout.key),
-            value_nulls=tuple(nulls.values()),
-            value_stats_columns=tuple(names),
+            keys=first_and_last(of_keys, ends),
+            key_stats=row_stats(of_keys, values.select(layout.key), key_nulls, KEY_LENGTH),
+            value_stats=row_stats(of_values, values, [*nulls.values()], VALUE_LENGTH),
+            value_stats_columns=None if len(names) == len(layout.columns) else tuple(names),
         )
 
 
@@ -261,7 +275,7 @@ def _count_deletes(rows: pa.Table) -> int:
     """The number of rows that are retractions."""
     if KIND not in rows.schema.names:
         return 0
-    return sum(int(is_retract(chunk.to_numpy()).sum()) for chunk in rows[KIND].chunks)
+    return sum(int(np.isin(chunk.to_numpy(), RETRACTIONS).sum()) for chunk in rows[KIND].chunks)
 
 
 def _stored(table: pa.Table, schema: pa.Schema, sequence: int | None) -> pa.Table:

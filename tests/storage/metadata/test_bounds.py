@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfold.storage.metadata.entries import cut_high, cut_low
+from keyfold.storage.metadata.cut_bounds import cut_high, cut_low
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 

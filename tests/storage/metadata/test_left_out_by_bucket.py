@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from keyfold.errors import CorruptDataError
+from keyfold.compact import jobs
+from keyfold.errors import CorruptDataError, TableError
 from keyfold.read.plan_head import PlanHead
 from keyfold.read.request import ReadRequest
 from keyfold.read.scan_plan import plan
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.attempts import CommitInfo, Entries, attempt
+from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.metadata import manifests
 from keyfold.storage.metadata.entries import Record, added
 from keyfold.storage.metadata.live_files import Asked
@@ -31,7 +33,7 @@ def committed(found: Table, draw: random.Random) -> Table:
     for bucket in draw.sample(range(BUCKETS), draw.choice([1, 1, 2])):
         one = tables.message(found, bucket=bucket, total=BUCKETS)
         files = tuple(replace(file, level=level) for file in one.files)
-        records += added(found.schema, found.shapes, [replace(one, files=files)])
+        records += added(found.shapes, [replace(one, files=files)])
     live = found.live_files()
     records += [file.deleted() for file in draw.sample(live, min(1, len(live) // 4))]
     with found.held() as location:
@@ -93,6 +95,46 @@ def test_a_manifest_of_other_buckets_may_be_gone(tmp_path: Path) -> None:
         else:
             assert plan(table, request)[2].files_read == 1
     assert all(answers.values())
+
+
+def test_commits_and_compactions_read_manifests_of_their_buckets(tmp_path: Path) -> None:
+    """Of a table without partitions, unless it may have other numbers of buckets."""
+    table = tables.table(tmp_path, tables.new_table(bucket="2"))
+    for bucket in (0, 0, 0, 0, 0, 1):
+        message = tables.message(table, bucket=bucket)
+        assert commit.append(table, tables.spec(table), [message])
+        table = tables.reload(table)
+    for gone in table.manifests.listed(table.snapshots.read(6))[:5]:
+        Path(table.manifests.path(gone["_FILE_NAME"])).unlink()
+    damaged.forget()
+    with pytest.raises(CorruptDataError):
+        table.live_files()
+    found = [tables.message(table, bucket=1, total=total) for total in (2, 3)]
+    assert commit.append(table, tables.spec(table), found[:1]) == 7
+    table = tables.reload(table)
+    damaged.forget()
+    planned = jobs.plan_job(table, "full", touched=frozenset([((), 1)]))
+    (step,) = (one.step for one in planned.steps)
+    new = tables.message(table, bucket=1)
+    merged = [replace(new, files=(replace(new.files[0], level=step.level),))]
+    damaged.forget()
+    done, errors = commit.compact(table, [Compaction(step, merged)])
+    assert (done, errors) == (8, {})
+    for one in (found[1], tables.message(table, bucket=0)):
+        damaged.forget()
+        with pytest.raises(CorruptDataError):
+            commit.append(table, tables.spec(table), [one])
+
+
+def test_another_number_of_buckets_is_found_in_other_buckets(tmp_path: Path) -> None:
+    table = tables.table(tmp_path, tables.new_table(bucket="2"))
+    for bucket in (0, 0, 1, 1):
+        message = tables.message(table, bucket=bucket)
+        assert commit.append(table, tables.spec(table), [message])
+    damaged.forget()
+    one = tables.message(table, bucket=2, total=3)
+    with pytest.raises(TableError, match="holds files of 2 buckets, the job wrote 3"):
+        commit.append(table, tables.spec(table), [one])
 
 
 def test_rewritten_manifests_are_sorted_by_bucket(

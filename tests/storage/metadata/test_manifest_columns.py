@@ -5,6 +5,7 @@ writers, with bytes that somebody has changed.
 import copy
 import itertools
 import random
+from collections import Counter
 from io import BytesIO
 from typing import Any
 
@@ -237,6 +238,9 @@ def test_live_files_are_those_that_nothing_deletes(seed: int) -> None:
     assert wanted == [f for f in found if f.partition == (1,) and f.bucket % 2 == 0]
     places = {((1,), bucket) for bucket in range(-3, 100)} | {((2,), 7)}
     assert found.in_places(places) == [f for f in found if (f.partition, f.bucket) in places]
+    counts = Counter((f.partition, f.bucket) for f in found)
+    crowded = found.crowded(2).files()
+    assert crowded == [f for f in found if counts[f.partition, f.bucket] >= 2]
     assert found.totals({(1,), (7,)}) == {
         f.partition: f.total_buckets for f in found if f.partition == (1,) and f.bucket >= 0
     }

@@ -14,6 +14,7 @@ from keyfold.storage.commits import commit
 from keyfold.storage.commits.attempts import CommitInfo, Entries, attempt
 from keyfold.storage.metadata import manifests, merging
 from keyfold.storage.metadata.entries import Record, added, identifier
+from keyfold.storage.metadata.live_files import Asked
 from keyfold.storage.table import Table
 from tests.storage import crafted, damaged, tables
 from tests.storage.metadata.test_manifests_left_out import COLUMNS
@@ -75,7 +76,7 @@ def test_random_commits(small: None, tmp_path: Path, seed: int) -> None:
         for _ in range(draw.randint(3, 9)):
             partition = draw.randrange(PARTITIONS) if draw.random() < 0.9 else None, "a"
             one = tables.message(table, partition=partition, bucket=draw.randrange(3), total=3)
-            ours += added(table.schema, table.shapes, [one])
+            ours += added(table.shapes, [one])
         deleted = [{**live.pop(key), "_KIND": 1} for key in gone]
         live |= {identifier(record): record for record in ours}
         with table.held() as location:
@@ -107,6 +108,54 @@ def check_clustered(table: Table, listed: Sequence[Record]) -> None:
     firsts = [table.manifests.decoded(one).partitions for one in whole]
     ordered = [partition for of_one in firsts for partition in of_one]
     assert ordered == sorted(ordered, key=lambda row: (row[0] is not None, row[0] or 0))
+
+
+def test_deletes_are_worked_off_where_they_are(tmp_path: Path, seed: int) -> None:
+    """Other manifests stay as they are, and are not read."""
+    draw, options = random.Random(seed), {"manifest__merge_min_count": "90", "bucket": "3"}
+    options["manifest__full_compaction_threshold_size"] = "1 b"
+    new = tables.new_table(tables.column("p"), tables.column("k"), key="p,k", by="p", **options)
+    table = tables.table(tmp_path, new)
+    for p in (1, 2, 3, None):
+        ours = [tables.message(table, partition=(p,), bucket=b, total=3) for b in (0, 1, 2)]
+        assert commit.append(table, tables.spec(table), ours)
+    table, expected = tables.reload(table), list[set[str]]()
+    before = table.manifests.listed(table.snapshots.read(4))
+    p, bucket = draw.choice([1, 2, 3]), draw.randrange(3)
+    gone = [f for f in table.live_files() if (f.partition, f.bucket) == ((p,), bucket)]
+    expected.append({f.name for f in table.live_files()} - {f.name for f in gone})
+    _attempt(table, [file.deleted() for file in gone])
+    one = tables.message(table, partition=(4,), bucket=0, total=3)
+    assert commit.append(table, tables.spec(table), [one])
+    table = tables.reload(table)
+    assert {f.name for f in table.live_files()} == expected[0] | {one.files[0].name}
+    listed = table.manifests.listed(table.snapshots.read(6))
+    assert not any(found["_NUM_DELETED_FILES"] for found in listed)
+    names = {found["_FILE_NAME"] for found in listed}
+    stays = [found for found in before if found["_FILE_NAME"] in names]
+    assert stays == [found for n, found in enumerate(before, 1) if n != p and n != 4]
+
+
+def _attempt(table: Table, records: Sequence[Record]) -> None:
+    with table.held() as location:
+        by, base = CommitInfo(f"{records}", commit.APPEND), table.snapshots.latest()
+        assert attempt(table, by, base, Entries(records), location) is not None
+
+
+def test_without_partitions_a_bucket_is_in_few(small: None, tmp_path: Path, seed: int) -> None:
+    buckets, draw = 40, random.Random(seed)
+    new = tables.new_table(bucket=f"{buckets}", manifest__merge_min_count="4")
+    table = tables.table(tmp_path, new)
+    for _ in range(COMMITS):
+        some = draw.choices(range(buckets), k=6)
+        ours = [tables.message(table, bucket=one, total=buckets) for one in some]
+        assert commit.append(table, tables.spec(table), ours)
+    newest = table.snapshots.latest()
+    assert newest is not None
+    listed = table.manifests.listed(newest)
+    for bucket in range(buckets):
+        found = Asked(takes_bucket=lambda one, _, bucket=bucket: one == bucket).among(listed)
+        assert 0 < len(found) < 0.6 * len(listed), (bucket, len(found), len(listed))
 
 
 def test_entries_of_others_are_encoded_again(small: None, tmp_path: Path) -> None:

@@ -5,13 +5,14 @@ The manifests are removed only if the snapshot is known not to exist.
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from keyfold.errors import ConflictError, CorruptDataError, UnknownOutcomeError
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.metadata.entries import ADD, LAST_SEQUENCE, Record
 from keyfold.storage.metadata.index_manifests import IndexEntry, write_entries
+from keyfold.storage.metadata.manifests import Manifests
 from keyfold.storage.metadata.merging import merge
 from keyfold.storage.metadata.snapshot_files import keep_listed, listed_of, number_above
 from keyfold.storage.metadata.snapshots import (  # fmt: skip
@@ -32,8 +33,8 @@ class Entries:
     new files that they name are in `index_files`, by path.
     """
 
-    delta: Sequence[Record]
-    changelog: Sequence[Record] = ()
+    delta: Collection[Record]
+    changelog: Collection[Record] = ()
     index: Sequence[IndexEntry] | None = None
     index_files: Mapping[str, bytes] = field(default_factory=dict)
 
@@ -96,8 +97,7 @@ def _prepare(
     unique, millis = uuid.uuid4(), int(time.time() * 1000)
     base_list, delta_list = f"manifest-list-{unique}-0", f"manifest-list-{unique}-1"
     written += [base_list, delta_list]
-    delta = manifests.write(entries.delta, schema_id)
-    written += [record["_FILE_NAME"] for record in delta]
+    delta, passed = _written(manifests, entries.delta, schema_id, written)
     listed = [] if base is None else listed_of(manifests, base)
     kept, fresh = merge(
         manifests, listed, table.options, schema_id, whole_table=by.merges_manifests
@@ -105,9 +105,9 @@ def _prepare(
     written += fresh
     base_size = manifests.write_list(base_list, kept)
     delta_size = manifests.write_list(delta_list, delta)
-    rows, snapshot_id = sum(map(_signed_rows, entries.delta)), 1 if base is None else base.id + 1
+    rows, snapshot_id = passed.rows, 1 if base is None else base.id + 1
     told = {IN_ORDER: str(_in_order_from(base, millis))}
-    told |= _highest(table, base, entries.delta, snapshot_id)
+    told |= _highest(table, base, passed.highest, snapshot_id)
     snapshot = Snapshot(
         version=3,
         id=snapshot_id,
@@ -132,13 +132,12 @@ def _prepare(
         return snapshot, kept + delta
     changelog_list = f"manifest-list-{unique}-2"
     written.append(changelog_list)
-    logged = manifests.write(entries.changelog, schema_id)
-    written += [record["_FILE_NAME"] for record in logged]
+    logged, passed = _written(manifests, entries.changelog, schema_id, written)
     with_changelog = replace(
         snapshot,
         changelog_manifest_list=changelog_list,
         changelog_manifest_list_size=manifests.write_list(changelog_list, logged),
-        changelog_record_count=sum(map(_signed_rows, entries.changelog)),
+        changelog_record_count=passed.rows,
     )
     return with_changelog, kept + delta
 
@@ -168,15 +167,46 @@ def _in_order_from(base: Snapshot | None, millis: int) -> int:
     return base.id if base.in_order_from is None else base.in_order_from
 
 
-def _highest(
-    table: Table, base: Snapshot | None, delta: Sequence[Record], snapshot_id: int
-) -> dict[str, str]:
-    """The property of the highest sequence number, so that later jobs read no manifests for theirs.
+@dataclass
+class _Passed:
+    """The rows of entries that have been gone through, those of deleted files negative, and the
+    greatest sequence number in files that they add, -1 if they add none.
+    """
+
+    rows: int = 0
+    highest: int = -1
+
+    def through(self, records: Iterable[Record]) -> Iterator[Record]:
+        """The records, each counted as it passes."""
+        for record in records:
+            file = record["_FILE"]
+            if record["_KIND"] == ADD:
+                self.rows += file["_ROW_COUNT"]
+                self.highest = max(self.highest, file["_MAX_SEQUENCE_NUMBER"])
+            else:
+                self.rows -= file["_ROW_COUNT"]
+            yield record
+
+
+def _written(
+    manifests: Manifests, records: Collection[Record], schema_id: int, written: list[str]
+) -> tuple[list[Record], _Passed]:
+    """Write entries as manifests, whose names are added to `written`; returns the records of a list
+    of them, and what the entries say together.
+    """
+    found, passed = list[Record](), _Passed()
+    for one in manifests.write(passed.through(records), len(records), schema_id):
+        written.append(one["_FILE_NAME"])
+        found.append(one)
+    return found, passed
+
+
+def _highest(table: Table, base: Snapshot | None, highest: int, snapshot_id: int) -> dict[str, str]:
+    """The property of the highest sequence number, so that later jobs read no manifests for theirs,
+    of a commit whose files have numbers up to `highest`.
     None where a damaged manifest hides the number: this commit does not need it. None either if no
     number can follow: the file of that number may be gone.
     """
-    numbers = (one["_FILE"]["_MAX_SEQUENCE_NUMBER"] for one in delta if one["_KIND"] == ADD)
-    highest = max(numbers, default=-1)
     try:
         if base is not None:
             before = number_above(table.manifests, base, table.snapshots.find)
@@ -184,11 +214,6 @@ def _highest(
     except CorruptDataError:
         return {}
     return highest_property(highest, snapshot_id) if highest < LAST_SEQUENCE else {}
-
-
-def _signed_rows(record: Record) -> int:
-    rows = int(record["_FILE"]["_ROW_COUNT"])
-    return -rows if record["_KIND"] else rows
 
 
 def publish(table: Table, snapshot: Snapshot, location: str, base: Snapshot | None) -> bool:

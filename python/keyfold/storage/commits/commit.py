@@ -7,10 +7,11 @@ job. Files are neither read nor written here: a commit that needs other ones ans
 
 import contextlib
 import json
-import random
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 from typing import Any, Literal
 
 from keyfold.errors import ConflictError, SnapshotExpiredError, UnknownOutcomeError
@@ -28,15 +29,16 @@ from keyfold.storage.commits.conflicts import (
     check_rewritten,
     check_unseen,
     has_seen_keys,
-    is_tied,
-    number_to_pass,
     totals_of,
 )
 from keyfold.storage.commits.epochs import carried, epochs_of, is_committed, is_noted
 from keyfold.storage.commits.hash_indexes import JobIndexes, indexed
+from keyfold.storage.commits.job_places import JobPlaces
 from keyfold.storage.commits.looked_at import LookedAt
+from keyfold.storage.commits.made_records import MadeRecords
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.commits.replaced_rows import without_files
+from keyfold.storage.commits.sequence_numbers import number_needed
 from keyfold.storage.commits.turns import TURNS, tries
 from keyfold.storage.metadata import table_statistics
 from keyfold.storage.metadata.entries import (
@@ -44,7 +46,6 @@ from keyfold.storage.metadata.entries import (
     Record,
     added,
     changelog_of,
-    highest_sequence,
     rewritten,
     stamped,
 )
@@ -64,7 +65,6 @@ from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, StoredKeys, Wri
 APPEND = "APPEND"
 OVERWRITE = "OVERWRITE"
 ANALYZE = "ANALYZE"
-RANDOM_NUMBERS = 1 << 20
 
 # Whether an overwrite replaces a partition's files.
 Replaced = Callable[[tuple[Any, ...]], bool]
@@ -264,11 +264,12 @@ def _commit(table: Table, change: Change) -> Answer:
     with OUTCOMES.committing(table, change.job) as known:
         if known is not None:
             return known
+        ours = JobPlaces.of(change.messages)
         with TURNS.taken(table):
-            return _tried(table, change)
+            return _tried(table, change, ours)
 
 
-def _tried(table: Table, change: Change) -> Answer:
+def _tried(table: Table, change: Change, ours: JobPlaces) -> Answer:
     for _ in tries(table):
         # A base that expires meanwhile has been followed by others: the race is lost.
         with contextlib.suppress(SnapshotExpiredError), table.held() as location:
@@ -277,7 +278,7 @@ def _tried(table: Table, change: Change) -> Answer:
             if change.epoch is not None and is_committed(table, known, change.epoch):
                 return None
             with table.reading(base):
-                found = _plan(table, change, base)
+                found = _plan(table, change, base, ours)
                 if not isinstance(found, tuple):
                     return found
                 change, entries = found
@@ -302,7 +303,7 @@ def _tried(table: Table, change: Change) -> Answer:
 
 
 def _plan(
-    table: Table, change: Change, base: Snapshot | None
+    table: Table, change: Change, base: Snapshot | None, ours: JobPlaces
 ) -> tuple[Change, Entries] | Late | UnseenKeys | NeedsChangelog:
     """The change as it fits the snapshot `base`, and the manifest entries that it makes."""
     if base is not None:
@@ -311,7 +312,7 @@ def _plan(
         fit = fitting(table, change.compactions, base, change.conflicts, change.shares)
         return change, fit
     taken = change.partitions if change.changelog is None else None
-    looked = LookedAt.of(table, base, change.messages, at_all=_takes_away(change), taken=taken)
+    looked = LookedAt.of(table, base, ours, at_all=_takes_away(change), taken=taken)
     live = looked.files
     if change.choose is not None:
         chosen = change.choose(live)
@@ -321,52 +322,42 @@ def _plan(
     if change.buckets is not None:
         check_rescaled(table, change.buckets, change.rewrites, kept)
     elif not change.rewrites:
-        check_meanwhile(table, change.messages)
-    totals = looked.totals(change.messages) if change.replaced is None else totals_of(kept)
-    check_buckets(table, change.messages, totals)
+        check_meanwhile(table, change.messages, ours)
+    is_added = change.replaced is None
+    totals = looked.around.totals(ours.buckets) if is_added else totals_of(kept)
+    check_buckets(table, ours, totals)
     if change.changes is not None and base is not None:
         takes = change.partitions
         check_unseen(table, change.messages, change.changes, base, change.shares, takes)
     stored = change.stored if change.messages else None
     if stored is not None and base is not None and not has_seen_keys(table, stored, base):
         return UnseenKeys(base)
-    if (late := _late(table, change, base, kept)) is not None:
-        return late
+    if not change.rewrites:
+        late = number_needed(table, change.planned, base, change.messages, _appended(change), kept)
+        if late is not None:
+            return late
     change = replace(change, planned=None if base is None else base.id)
-    deleted, ours = _records(table, change, live, 1 if base is None else base.id + 1)
-    files = [] if change.kind == APPEND else table.manifests.files_of(ours)
+    deleted = [f.deleted() for f in live if change.replaced is not None and change.replaced(f)]
+    made = partial(_added, table, change, 1 if base is None else base.id + 1)
+    files = _compared(table, change, made)
     check_levels(table, files, kept)
-    told = change.messages if change.kind == APPEND else ()
+    told, count = (change.messages, ours.changelog) if change.kind == APPEND else ((), 0)
     if change.changelog is not None:
         of = frozenset({f.state for f in live} ^ {f.state for f in (*kept, *files)})
         if of != change.changelog.of:
             return NeedsChangelog(of, base, live, [*kept, *files])
-        told = change.changelog.messages
+        told, count = change.changelog.messages, JobPlaces.of(change.changelog.messages).changelog
     index = indexed(table, base, change.messages, change.indexes, looked.around, change.partitions)
     index = without_files(table, base, index, deleted)
-    return change, Entries(deleted + ours, changelog_of(table.schema, table.shapes, told), index)
+    delta = MadeRecords(len(deleted) + ours.files, lambda: chain(deleted, made()))
+    return change, Entries(
+        delta, MadeRecords(count, partial(changelog_of, table.shapes, told)), index
+    )
 
 
 def _takes_away(change: Change) -> bool:
     takes = change.replaced is not None or change.choose is not None
     return takes or bool(change.rewrites) or change.changelog is not None
-
-
-def _late(
-    table: Table, change: Change, base: Snapshot | None, kept: Sequence[LiveFile]
-) -> Late | None:
-    """The numbers that the rows of the change need, if one of its files shares a number with a live
-    file or comes before records that a compaction has merged.
-    """
-    if table.options.snapshot_ordering or change.rewrites:
-        return None
-    passed = number_to_pass(table, change.planned, base, _appended(change))
-    if not passed and not is_tied(change.messages, kept):
-        return None
-    beside = highest_sequence(kept)  # whatever snapshots say
-    highest = max(passed, beside, 0 if base is None else table.highest_sequence(base.id))
-    sequence = highest + 1 + random.randrange(RANDOM_NUMBERS)
-    return Late(sequence, None if base is None else base.id)
 
 
 def _appended(change: Change) -> Sequence[CommitMessage]:
@@ -376,17 +367,24 @@ def _appended(change: Change) -> Sequence[CommitMessage]:
     return [m for m in change.messages if not change.partitions(m.partition.values)]
 
 
-def _records(
-    table: Table, change: Change, live: Sequence[LiveFile], snapshot_id: int
-) -> tuple[list[Record], list[Record]]:
-    """The entries that take files away, and those that add files."""
-    deleted = [f.deleted() for f in live if change.replaced is not None and change.replaced(f)]
-    ours = added(table.schema, table.shapes, change.messages)
+def _added(table: Table, change: Change, snapshot_id: int) -> Iterator[Record]:
+    """The entries that add files."""
+    ours = added(table.shapes, change.messages)
     if change.rewrites:
-        ours = [rewritten(record) for record in ours]
-    elif table.options.snapshot_ordering:
-        ours = [stamped(record, snapshot_id) for record in ours]
-    return deleted, ours
+        return map(rewritten, ours)
+    if table.options.snapshot_ordering:
+        return (stamped(record, snapshot_id) for record in ours)
+    return ours
+
+
+def _compared(table: Table, change: Change, made: Callable[[], Iterator[Record]]) -> list[LiveFile]:
+    """The files that come, as far as the commit compares them with those that stay: in a changelog
+    all of them count, else those above level 0.
+    """
+    if change.kind == APPEND:
+        return []
+    every = change.changelog is not None
+    return table.manifests.files_of(one for one in made() if every or one["_FILE"]["_LEVEL"])
 
 
 def replaced_by(messages: Sequence[CommitMessage], partitions: Partitions) -> Replaced:

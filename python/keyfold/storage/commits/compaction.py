@@ -7,7 +7,7 @@ for its age, and which is young by now. Such a compaction is left out, the other
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from keyfold.errors import ConflictError
@@ -17,10 +17,11 @@ from keyfold.storage.commits.conflicts import (
     Shares,
     check_buckets,
     check_levels,
-    is_more,
     totals_of,
 )
+from keyfold.storage.commits.job_places import JobPlaces
 from keyfold.storage.commits.replaced_rows import Replaced, check_vectors
+from keyfold.storage.commits.sequence_numbers import is_more
 from keyfold.storage.metadata.entries import (
     LiveFile,
     Place,
@@ -32,8 +33,8 @@ from keyfold.storage.metadata.entries import (
     created_millis,
     rewritten,
 )
-from keyfold.storage.metadata.live_files import LiveFiles
-from keyfold.storage.metadata.snapshot_files import in_partitions
+from keyfold.storage.metadata.live_files import Asked, LiveFiles
+from keyfold.storage.metadata.snapshot_files import live_where
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.wire.partitions import POSTPONED
@@ -76,7 +77,7 @@ def fitting(
     there already are passed over.
     """
     buckets: dict[Place, list[LiveFile]] = {one.place: [] for one in compactions}
-    found = in_partitions(table.manifests, base, {partition for partition, _ in buckets})
+    found = _around(table, base, buckets)
     for file in found.in_places(buckets.keys()):
         buckets[file.partition, file.bucket].append(file)
     before, replaced = dict(buckets), Replaced(table)
@@ -97,9 +98,19 @@ def fitting(
             continue
         deleted += [file.deleted() for file in bucket if (file.name, file.level) in one.taken]
         ours += [file.record for file in put]
-        told += changelog_of(table.schema, table.shapes, one.messages)
+        told += changelog_of(table.shapes, one.messages)
         buckets[one.place] = kept + put
     return replaced.entries(base, Entries(deleted + ours, told), before, buckets)
+
+
+def _around(table: Table, base: Snapshot | None, places: Collection[Place]) -> LiveFiles:
+    """The files of buckets and beside them: all of their partitions if rows get their buckets."""
+    if base is None:
+        return LiveFiles((), ())
+    is_moved = any(bucket == POSTPONED for _, bucket in places)
+    partitions = {partition for partition, _ in places}
+    asked = Asked.of_partitions(partitions) if is_moved else Asked.around(places)
+    return live_where(table.manifests, base, asked)[0]
 
 
 def _check_moved(
@@ -137,8 +148,8 @@ def _placed(
     """
     check_compaction(table, one, bucket)
     kept = [file for file in bucket if (file.name, file.level) not in one.taken]
-    check_buckets(table, one.messages, totals_of(kept))
-    records = [rewritten(record) for record in added(table.schema, table.shapes, one.messages)]
+    check_buckets(table, JobPlaces.of(one.messages), totals_of(kept))
+    records = [rewritten(record) for record in added(table.shapes, one.messages)]
     if one.step.bucket == POSTPONED:
         records = _written_then(records, [f for f in bucket if (f.name, f.level) in one.taken])
     moved = [file for file in bucket if (file.name, file.level) in one.step.upgraded]

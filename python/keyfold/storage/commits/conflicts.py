@@ -1,7 +1,7 @@
 """Conflicts that keep one commit from following another, by the newest snapshot at each attempt.
 
-A file above level 0 never shares keys with another of its level. If a compaction is published
-first, records that come before merged ones get later numbers.
+A file above level 0 never shares keys with another of its level. `sequence_numbers` says which
+records come too late for a compaction.
 
 An UPDATE computes new rows from those of one snapshot. Files that other jobs added or took away
 since may hold rows it would have seen: they must share no key with what it writes. Under
@@ -10,8 +10,7 @@ since may hold rows it would have seen: they must share no key with what it writ
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, pairwise, product
 from typing import Any
@@ -20,6 +19,7 @@ from keyfold.errors import ConflictError, SnapshotExpiredError, TableError
 from keyfold.files.hash_index import Hashes
 from keyfold.options.declared import known
 from keyfold.options.parsing import parse
+from keyfold.storage.commits.job_places import JobPlaces
 from keyfold.storage.commits.moves import has_moved
 from keyfold.storage.metadata.entries import (
     LiveFile,
@@ -77,26 +77,25 @@ def totals_of(files: Iterable[LiveFile]) -> Mapping[Partition, int]:
     return {file.partition: file.total_buckets for file in files if file.bucket != POSTPONED}
 
 
-def check_buckets(
-    table: Table, messages: Sequence[CommitMessage], totals: Mapping[Partition, int]
-) -> None:
+def check_buckets(table: Table, ours: JobPlaces, totals: Mapping[Partition, int]) -> None:
     """Raises TableError if partitions keep files of other bucket counts, those of `totals`. It is a
     ConflictError if each partition may have a count of its own.
     """
-    for message in messages:
-        found = totals.get(message.partition.values, message.total_buckets)
-        if message.bucket != POSTPONED and found != message.total_buckets:
+    for values, counts in ours.totals.items():
+        found = totals.get(values)
+        for count in () if found is None else sorted(counts - {found}):
+            assert found is not None
             if table.options.bucket == POSTPONED:
-                _check_count(table, found, [message], "has a partition of {} buckets by now")
+                _check_count(table, found, {count}, "has a partition of {} buckets by now")
             raise TableError(
                 f"table {table.layout.name}: a partition holds files of {found} buckets, the job "
-                f"wrote {message.total_buckets}: CALL sys.rescale(table, {message.total_buckets}) "
-                f"(in Python table.rescale({message.total_buckets})) writes the table's files anew "
+                f"wrote {count}: CALL sys.rescale(table, {count}) "
+                f"(in Python table.rescale({count})) writes the table's files anew "
                 "for as many, INSERT OVERWRITE (table.overwrite) a partition"
             )
 
 
-def check_meanwhile(table: Table, messages: Sequence[CommitMessage]) -> None:
+def check_meanwhile(table: Table, messages: Sequence[CommitMessage], ours: JobPlaces) -> None:
     """Raises ConflictError if an ALTER TABLE or a rescale, published since the job was planned, has
     changed something by which its files were made.
     """
@@ -106,7 +105,7 @@ def check_meanwhile(table: Table, messages: Sequence[CommitMessage]) -> None:
     # A rescale and one back count too: they merged records that the job's may come before.
     for schema_id in range(planned + 1, newest + 1):
         words = "has {} buckets by now" if schema_id == newest else "had {} buckets meanwhile"
-        _check_count(table, parse(table.schema(schema_id)).bucket, messages, words)
+        _check_count(table, parse(table.schema(schema_id)).bucket, ours.every, words)
     now = table.schema(newest)
     changed = changed_facts(table.layout, now) + _stricter(table.layout, now)
     if any(file.is_marked for message in messages for file in message.files):
@@ -118,12 +117,12 @@ def check_meanwhile(table: Table, messages: Sequence[CommitMessage]) -> None:
         )
 
 
-def _check_count(table: Table, buckets: int, messages: Sequence[CommitMessage], words: str) -> None:
-    for message in messages:
-        if buckets != POSTPONED and message.total_buckets != buckets:
+def _check_count(table: Table, buckets: int, totals: Collection[int], words: str) -> None:
+    for total in sorted(totals):
+        if buckets != POSTPONED and total != buckets:
             raise ConflictError(
                 f"commit to table {table.layout.name}: it {words.format(buckets)}, the job "
-                f"wrote {message.total_buckets}; nothing has changed: run the job again"
+                f"wrote {total}; nothing has changed: run the job again"
             )
 
 
@@ -175,19 +174,6 @@ def check_rescaled(
             )
 
 
-def is_tied(messages: Sequence[CommitMessage], kept: Iterable[LiveFile]) -> bool:
-    """Whether a file of ours shares a sequence number with one of its bucket."""
-    ours: dict[Place, list[tuple[int, int]]] = {}
-    for message in messages:
-        ranges = [(file.min_sequence, file.max_sequence) for file in message.files]
-        ours.setdefault((message.partition.values, message.bucket), []).extend(ranges)
-    return any(
-        low <= file.max_sequence and file.min_sequence <= high
-        for file in kept
-        for low, high in ours.get((file.partition, file.bucket), ())
-    )
-
-
 def check_levels(table: Table, added: Iterable[LiveFile], kept: Iterable[LiveFile]) -> None:
     """Raises ConflictError if a file above level 0 shares keys with another of its level."""
     ours: dict[tuple[Place, int], list[LiveFile]] = {}
@@ -210,64 +196,6 @@ def check_levels(table: Table, added: Iterable[LiveFile], kept: Iterable[LiveFil
                 )
 
 
-def is_more(file: LiveFile) -> bool:
-    """Whether the file has more than whole records that go by their numbers. A delete, or a row
-    merged from marked ones, does not represent the records that it was merged from.
-    """
-    return file.delete_rows != 0 or file.is_marked
-
-
-def number_to_pass(
-    table: Table, planned: int | None, base: Snapshot | None, messages: Sequence[CommitMessage]
-) -> int:
-    """The sequence number that appended records must be above, as a compaction published since
-    `planned` merged later ones of their bucket; 0 if no compaction did.
-
-    An engine that keeps whole records goes by their numbers, in whichever file they are. This is
-    not enough if a delete or a mark may be gone, or if ours are marked.
-    """
-    if base is None or table.options.snapshot_ordering:
-        return 0
-    ours: dict[Place, int] = {}
-    for message in messages:
-        place = message.partition.values, message.bucket
-        for file in message.files:
-            ours[place] = min(file.min_sequence, ours.get(place, file.min_sequence))
-    if not ours:
-        return 0
-    if (planned or 0) > base.id:  # rolled back since: ids say nothing of what came later
-        return int(time.time() * 1000) << 20
-    has_marks = any(file.is_marked for message in messages for file in message.files)
-    keeps, passed = table.options.engine.keeps_records and not has_marks, 0
-    for snapshot_id in range((planned or 0) + 1, base.id + 1):
-        snapshot = table.snapshots.find(snapshot_id)
-        if snapshot is not None and snapshot.commit_kind != COMPACT:
-            continue
-        taken = None
-        with unless_missing():
-            taken = None if snapshot is None else _taken_away(table, snapshot, keeps=keeps)
-        if taken is None:  # expired, or about to: all that it took away began before now
-            return int(time.time() * 1000) << 20
-        late = [high for place, high in taken.items() if ours.get(place, high) < high]
-        passed = max([passed, *late])
-    return passed
-
-
-def _taken_away(table: Table, snapshot: Snapshot, *, keeps: bool) -> Mapping[Place, int]:
-    """The greatest number in the files that a compaction merged, by bucket. Only files whose order
-    matters count, not those of whole records which the engine `keeps`.
-    """
-    found: dict[Place, int] = {}
-    for added_too, removed in table.manifests.changes(snapshot):
-        moved = {file.name for file in added_too}
-        for file in removed:
-            if file.name in moved or (keeps and not is_more(file)):
-                continue
-            place = file.partition, file.bucket
-            found[place] = max(file.max_sequence, found.get(place, 0))
-    return found
-
-
 def check_unseen(
     table: Table,
     messages: Sequence[CommitMessage],
@@ -284,7 +212,7 @@ def check_unseen(
     """
     assert changes.reads is not None
     _check_rolled_back(table, changes, base)
-    ours = by_place(table.manifests.files_of(added(table.schema, table.shapes, messages)))
+    ours = by_place(table.manifests.files_of(added(table.shapes, messages)))
     for snapshot_id in range(changes.reads + 1, base.id + 1):
         snapshot = table.snapshots.find(snapshot_id)
         if snapshot is None:
@@ -333,7 +261,7 @@ def check_places(
     """
     seen, layout = stored.seen or 0, table.layout
     _check_rolled_back(table, RowChanges(seen, read_job=stored.job), base)
-    ours = by_place(table.manifests.files_of(added(table.schema, table.shapes, messages)))
+    ours = by_place(table.manifests.files_of(added(table.shapes, messages)))
     for snapshot_id in range(seen + 1, base.id + 1):
         snapshot = table.snapshots.find(snapshot_id)
         if snapshot is None:

@@ -183,7 +183,7 @@ class _Meanwhile:
             if np.isin(_hashes(self.table, before.name, before.rows), now).all():
                 return True
         new, _ = self._added(ours)
-        records = added(self.table.schema, self.table.shapes, ours)
+        records = added(self.table.shapes, ours)
         for file in self.table.manifests.files_of(records):
             hashes = self.shares.hashes(file)
             if hashes is None or not (np.isin(hashes, now) | np.isin(hashes, new)).all():

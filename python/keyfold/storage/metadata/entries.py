@@ -9,20 +9,18 @@ from __future__ import annotations
 import datetime
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
-
-import pyarrow as pa
 
 from keyfold.files import damage
 from keyfold.lazy import cached_property
 from keyfold.options.declared import TableOptions
-from keyfold.storage.metadata.binary_row import EMPTY, RowCodec
+from keyfold.storage.metadata.binary_row import RowCodec
 from keyfold.types import logical
-from keyfold.types.literals import manifest_values
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.partitions import Partition
+from keyfold.wire.row_stats import RowStats
 from keyfold.wire.specs import CommitMessage, DataFile, FileMeta, Section, Split, Vector
 
 ADD = 0
@@ -34,9 +32,6 @@ LAST_SEQUENCE = (1 << 63) - (1 << 32)  # jobs count on from the highest
 Record = Mapping[str, Any]
 Place = tuple[tuple[Any, ...], int]  # values of a partition, and a bucket
 Bounds = tuple[Any, Any, int | None]
-VALUE_LENGTH = 16
-KEY_LENGTH = 128
-_SURROGATES = range(0xD800, 0xE000)
 
 
 @dataclass(frozen=True)
@@ -269,40 +264,33 @@ def identifier(record: Record) -> tuple[Any, ...]:
     )
 
 
-def added(
-    schema: Callable[[int], TableLayout], shapes: RowShapes, messages: Iterable[CommitMessage]
-) -> list[Record]:
-    """The manifest records that add the files of messages. `schema` gives the layout that a file
-    was written by: a job planned before an ALTER wrote by the one from before.
+def added(shapes: RowShapes, messages: Iterable[CommitMessage]) -> Iterator[Record]:
+    """The manifest records that add the files of messages, one by one: a million of them would
+    take gigabytes.
     """
-    return [r for one in messages for r in _added(schema, shapes, one, one.files)]
+    return (record for one in messages for record in _added(shapes, one, one.files))
 
 
-def changelog_of(
-    schema: Callable[[int], TableLayout], shapes: RowShapes, messages: Iterable[CommitMessage]
-) -> list[Record]:
+def changelog_of(shapes: RowShapes, messages: Iterable[CommitMessage]) -> Iterator[Record]:
     """The manifest records of the changelog files of messages."""
-    return [r for one in messages for r in _added(schema, shapes, one, one.changelog)]
+    return (record for one in messages for record in _added(shapes, one, one.changelog))
 
 
 def _added(
-    schema: Callable[[int], TableLayout],
-    shapes: RowShapes,
-    message: CommitMessage,
-    files: Iterable[FileMeta],
-) -> list[Record]:
+    shapes: RowShapes, message: CommitMessage, files: Iterable[FileMeta]
+) -> Iterator[Record]:
+    if not files:
+        return
     partition = shapes.partition.encode(message.partition.values)
-    return [
-        {
+    for file in files:
+        yield {
             "_VERSION": 2,
             "_KIND": ADD,
             "_PARTITION": partition,
             "_BUCKET": message.bucket,
             "_TOTAL_BUCKETS": message.total_buckets,
-            "_FILE": _file_record(schema(file.schema_id), shapes, file),
+            "_FILE": _file_record(file),
         }
-        for file in files
-    ]
 
 
 def _wall_clock(epoch_millis: int) -> int:
@@ -334,18 +322,16 @@ def split_of(
     return Split(partition, bucket, partition.bucket_folder(layout, bucket), tuple(sections))
 
 
-def _file_record(layout: TableLayout, shapes: RowShapes, file: FileMeta) -> Record:
-    first, last = (tuple(row) for row in zip(*map(manifest_values, file.keys.columns), strict=True))
-    covers_all = len(file.value_stats_columns) == len(layout.columns)
-    codec = RowCodec.of([layout.column(name).type for name in file.value_stats_columns])
+def _file_record(file: FileMeta) -> Record:
+    columns = file.value_stats_columns
     return {
         "_FILE_NAME": file.name,
         "_FILE_SIZE": file.size,
         "_ROW_COUNT": file.rows,
-        "_MIN_KEY": shapes.key.encode(first),
-        "_MAX_KEY": shapes.key.encode(last),
-        "_KEY_STATS": _stats(shapes.key, file.key_stats, file.key_nulls, KEY_LENGTH),
-        "_VALUE_STATS": _stats(codec, file.value_stats, file.value_nulls, VALUE_LENGTH),
+        "_MIN_KEY": file.keys[0],
+        "_MAX_KEY": file.keys[1],
+        "_KEY_STATS": _stats(file.key_stats),
+        "_VALUE_STATS": _stats(file.value_stats),
         "_MIN_SEQUENCE_NUMBER": file.min_sequence,
         "_MAX_SEQUENCE_NUMBER": file.max_sequence,
         "_SCHEMA_ID": file.schema_id,
@@ -355,7 +341,7 @@ def _file_record(layout: TableLayout, shapes: RowShapes, file: FileMeta) -> Reco
         "_DELETE_ROW_COUNT": file.delete_rows,
         "_EMBEDDED_FILE_INDEX": None,
         "_FILE_SOURCE": APPEND_SOURCE,
-        "_VALUE_STATS_COLS": None if covers_all else list(file.value_stats_columns),
+        "_VALUE_STATS_COLS": None if columns is None else list(columns),
         "_EXTERNAL_PATH": None,
         "_FIRST_ROW_ID": None,
         "_WRITE_COLS": None,
@@ -363,33 +349,9 @@ def _file_record(layout: TableLayout, shapes: RowShapes, file: FileMeta) -> Reco
     }
 
 
-def _stats(codec: RowCodec, bounds: pa.RecordBatch, nulls: Sequence[int], length: int) -> Record:
-    if not codec.types:
-        return {"_MIN_VALUES": EMPTY, "_MAX_VALUES": EMPTY, "_NULL_COUNTS": []}
-    pairs = [manifest_values(column) for column in bounds.columns]
+def _stats(found: RowStats) -> Record:
     return {
-        "_MIN_VALUES": codec.encode([cut_low(low, length) for low, _ in pairs]),
-        "_MAX_VALUES": codec.encode([cut_high(high, length) for _, high in pairs]),
-        "_NULL_COUNTS": list(nulls),
+        "_MIN_VALUES": found.least,
+        "_MAX_VALUES": found.greatest,
+        "_NULL_COUNTS": list(found.nulls),
     }
-
-
-def cut_low(value: Any, length: int) -> Any:
-    """A lower bound of at most `length` characters or bytes."""
-    return value[:length] if isinstance(value, str | bytes) else value
-
-
-def cut_high(value: Any, length: int) -> Any:
-    """An upper bound of at most `length` characters or bytes, None if no short one exists."""
-    if not isinstance(value, str | bytes) or len(value) <= length:
-        return value
-    if isinstance(value, bytes):
-        head = value[:length].rstrip(b"\xff")
-        return head[:-1] + bytes([head[-1] + 1]) if head else None
-    text = value[:length].rstrip(chr(0x10FFFF))
-    return text[:-1] + _next_character(text[-1]) if text else None
-
-
-def _next_character(character: str) -> str:
-    code = ord(character) + 1
-    return chr(_SURROGATES.stop if code in _SURROGATES else code)

@@ -25,6 +25,7 @@ from keyfold.storage.metadata.partition_bounds import (  # fmt: skip
 from keyfold.wire.specs import Vector
 
 _MOST_ASKED = 1 << 15  # buckets of a partition
+_BUCKETS = 1 << 31  # above the least number that a bucket may have
 # The deletion vectors of data files, by partition, bucket and name.
 Vectors = Mapping[tuple[Partition, int, str], Vector]
 
@@ -53,6 +54,16 @@ class Asked:
     def of_partitions(partitions: Collection[Partition]) -> Asked:
         """The files of some partitions."""
         return Asked.where(SomePartitions(partitions))
+
+    @staticmethod
+    def around(places: Iterable[Place]) -> Asked:
+        """The files of some buckets, and those of the same numbers in their partitions."""
+        partitions, buckets = set[Partition](), set[int]()
+        for partition, bucket in places:
+            partitions.add(partition)
+            buckets.add(bucket)
+        asked = Asked.of_partitions(partitions)
+        return replace(asked, takes_bucket=lambda one, of: one in buckets)
 
     def within(self, partitions: Bounded) -> Asked:
         """The files that are asked for in some partitions."""
@@ -138,10 +149,30 @@ class LiveFiles:
 
     def in_places(self, places: Collection[Place]) -> list[LiveFile]:
         """The files in some buckets."""
-        partitions = {partition for partition, _ in places}
-        buckets = {bucket for _, bucket in places}
-        found = self.chosen(Asked(partitions.__contains__, lambda bucket, _: bucket in buckets))
-        return [file for file in found if (file.partition, file.bucket) in places]
+        buckets: dict[Partition, set[int]] = {}
+        for partition, bucket in places:
+            buckets.setdefault(partition, set()).add(bucket)
+        return self.in_buckets(buckets)
+
+    def in_buckets(self, buckets: Mapping[Partition, Collection[int]]) -> list[LiveFile]:
+        """The files in some buckets of each of some partitions."""
+        every = set().union(*buckets.values())
+        found = self.chosen(Asked(buckets.__contains__, lambda bucket, _: bucket in every))
+        return [file for file in found if file.bucket in buckets[file.partition]]
+
+    def crowded(self, least: int) -> LiveFiles:
+        """The files of buckets that have so many of them or more."""
+        codes: dict[Partition, int] = {}
+        places = list[Numbers]()
+        for one, rows in self.parts():
+            known = [codes.setdefault(values, len(codes)) for values in one.partitions]
+            words = np.array(known, dtype=np.int64)[one.codes[rows]] << 32
+            places.append(words + one.bucket[rows].astype(np.int64) + _BUCKETS)
+        every = np.concatenate([np.empty(0, dtype=np.int64), *places])
+        distinct, counts = np.unique(every, return_counts=True)
+        distinct = distinct[counts >= least]
+        pairs = zip(self.rows, places, strict=True)
+        return replace(self, rows=tuple(rows[np.isin(of, distinct)] for rows, of in pairs))
 
     def totals(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """The number of buckets of the file of each partition that was added last to one."""

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import fastavro
@@ -39,6 +39,7 @@ KEPT_BYTES = 400 << 20  # of columns: a million entries
 MOST_ENTRIES = 20_000
 _READS = 16  # manifests of a store that are read at a time
 _LOCAL_READS = min(4, os.cpu_count() or 1)
+_MOST_WRITTEN = 5  # manifests of a commit that are kept: those of 100,000 files
 
 _ENTRY_SCHEMA = fastavro.parse_schema(ENTRY_SCHEMA)
 _LIST_SCHEMA = fastavro.parse_schema(LIST_SCHEMA)
@@ -197,10 +198,16 @@ class Manifests:
             self.written.append(name)
         self.files.write(self.path(name), data)
 
-    def write(self, records: Sequence[Record], schema_id: int) -> list[Record]:
-        """Write entries as one or more manifests; returns their records for a manifest list."""
-        parts = (records[start:end] for start, end in even_parts(len(records)))
-        return [self._write_one(_encode(_ENTRY_SCHEMA, part), schema_id) for part in parts]
+    def write(self, records: Iterable[Record], count: int, schema_id: int) -> Iterator[Record]:
+        """Write so many entries as one or more manifests; yields their records for a manifest
+        list, each when it is written. The entries of one are gone through at once. Many manifests
+        are not kept: nobody may ask for them while the job that they are of takes memory.
+        """
+        left, is_kept = iter(records), count <= _MOST_WRITTEN * MOST_ENTRIES
+        for start, end in even_parts(count):
+            data = _encode(_ENTRY_SCHEMA, islice(left, end - start))
+            yield self._write_one(data, schema_id, is_kept=is_kept)
+        assert next(left, None) is None, f"more than {count} entries"
 
     def write_again(
         self, entries: Sequence[tuple[ManifestColumns, int]], schema_id: int
@@ -211,11 +218,12 @@ class Manifests:
         parts = (entries[start:end] for start, end in even_parts(len(entries)))
         return [self._write_one(_copied(part), schema_id) for part in parts]
 
-    def _write_one(self, data: bytes, schema_id: int) -> Record:
+    def _write_one(self, data: bytes, schema_id: int, *, is_kept: bool = True) -> Record:
         name = f"manifest-{uuid.uuid4()}-0"
         self._write(name, data)
         found = columns_of(self.path(name), opened(data), self.shapes)
-        CACHE.put(found.path, found)
+        if is_kept:
+            CACHE.put(found.path, found)
         return _list_record(len(data), found, schema_id)
 
     def remove(self, names: Iterable[str]) -> None:
@@ -273,7 +281,7 @@ def _again(record: Record) -> bytes:
     return buffer.getvalue()
 
 
-def _encode(schema: Any, records: Sequence[Record]) -> bytes:
+def _encode(schema: Any, records: Iterable[Record]) -> bytes:
     buffer = io.BytesIO()
     fastavro.writer(buffer, schema, records, codec=CODEC)
     return buffer.getvalue()

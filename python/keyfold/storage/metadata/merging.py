@@ -2,12 +2,13 @@
 
 Small ones at the young end are joined when there are enough of them. An older one is taken in only
 while it is no larger than what is being rewritten already, and not one that is full. So a commit
-rewrites little, and the number of manifests stays low. A full rewrite works off deletes.
+rewrites little, and the number of manifests stays low. If many hold deletes, these are worked off:
+those manifests are written anew, with the ones that may have added what they delete.
 
 What is written anew is sorted by partition, and by bucket within each. So that a statement about
 one partition leaves most of the full ones unread, the young ones are sorted together with the last
-few full ones if many of these have the same partitions: each entry is written anew a few times, and
-no commit rewrites all.
+few full ones if many of these have the same partitions, or the same buckets where there is but one
+partition: each entry is written anew a few times, and no commit rewrites all.
 """
 
 from collections.abc import Sequence
@@ -42,14 +43,18 @@ def merge(
     are due, or those of the whole table.
     """
     if whole_table or _is_full(listed, options):
-        return _rewrite(manifests, listed, schema_id, whole_table=True)
+        due = listed if whole_table else _with_deletes(manifests, listed)
+        taken = {one["_FILE_NAME"] for one in due}
+        kept = [one for one in listed if one["_FILE_NAME"] not in taken]
+        rewritten, names = _rewrite(manifests, due, schema_id, whole_table=not kept)
+        return [*kept, *rewritten], names
     count = _young(listed, options)
     if count == 0:
         return list(listed), []
     count += _mixed(manifests, listed[:-count], listed[-count:], options)
-    kept, chosen = listed[:-count], listed[-count:]
-    rewritten, names = _rewrite(manifests, chosen, schema_id, whole_table=count == len(listed))
-    return [*kept, *rewritten], names
+    older, young = listed[:-count], listed[-count:]
+    rewritten, names = _rewrite(manifests, young, schema_id, whole_table=count == len(listed))
+    return [*older, *rewritten], names
 
 
 def _is_full(listed: Sequence[Record], options: TableOptions) -> bool:
@@ -61,6 +66,32 @@ def _is_full(listed: Sequence[Record], options: TableOptions) -> bool:
     is_large: bool = changed >= options.manifest_full_compaction_size
     is_mostly_deleted: bool = deleted >= LEAST_DELETES and 2 * deleted >= added
     return is_large or is_mostly_deleted
+
+
+def _with_deletes(manifests: Manifests, listed: Sequence[Record]) -> list[Record]:
+    """The manifests that hold deletes, and those that may have added what these delete: files of
+    the same partitions and buckets.
+    """
+    bounds = [PartitionBounds.of(one, manifests.shapes.partition) for one in listed]
+    pairs = list(zip(listed, bounds, strict=True))
+    deleting = [(one, found) for one, found in pairs if one["_NUM_DELETED_FILES"]]
+    return [
+        one
+        for one, found in pairs
+        if any(found.may_share(of) and _may_share(one, other) for other, of in deleting)
+    ]
+
+
+def _may_share(one: Record, other: Record) -> bool:
+    """Whether manifests may have a bucket in common."""
+    (low, high), (least, most) = _buckets(one), _buckets(other)
+    if low is None or high is None or least is None or most is None:
+        return True
+    return low <= most and least <= high
+
+
+def _buckets(listed: Record) -> tuple[int | None, int | None]:
+    return listed.get("_MIN_BUCKET"), listed.get("_MAX_BUCKET")
 
 
 def _young(listed: Sequence[Record], options: TableOptions) -> int:
@@ -86,15 +117,23 @@ def _mixed(
     manifests: Manifests, older: Sequence[Record], young: Sequence[Record], options: TableOptions
 ) -> int:
     """The number of full manifests before the young ones that are sorted with them: some if the
-    young ones fill one too, and if many of those may have the same partitions.
+    young ones fill one too, and if many of those may have the same partitions, or the same buckets
+    of one partition.
     """
     beside = older[-_TOGETHER + 1 :]
     if len(beside) < _TOGETHER - 1 or not _has_enough(young, options):
         return 0
     bounds = [PartitionBounds.of(one, manifests.shapes.partition) for one in beside]
-    is_one = all(found.is_one for found in bounds)  # in which nothing can be told apart
     pairs = [one.overlaps(other) for one, other in combinations(bounds, 2)]
-    return 0 if is_one or sum(pairs) < _MIXED * len(pairs) else len(beside)
+    if all(found.is_one for found in bounds):
+        pairs = [_share_buckets(one, other) for one, other in combinations(beside, 2)]
+    return 0 if sum(pairs) < _MIXED * len(pairs) else len(beside)
+
+
+def _share_buckets(one: Record, other: Record) -> bool:
+    """Whether manifests have some buckets in common, which can be told from others of them."""
+    (low, high), (least, most) = _buckets(one), _buckets(other)
+    return low is not None and _may_share(one, other) and (low != high or least != most)
 
 
 def _rewrite(

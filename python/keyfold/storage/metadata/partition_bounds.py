@@ -66,6 +66,10 @@ class PartitionBounds:
         ]
         return bool(pairs) and all(one[0] <= two[1] and two[0] <= one[1] for one, two in pairs)
 
+    def may_share(self, other: "PartitionBounds") -> bool:
+        """Whether both may have entries of one partition."""
+        return all(map(_may_meet, self.columns, other.columns))
+
 
 @dataclass(frozen=True)
 class SomePartitions:
@@ -102,6 +106,13 @@ def _bounds(kind: str, low: Any, high: Any, nulls: int | None) -> Bounds:
     has no place among other numbers.
     """
     return _UNKNOWN if low is None or high is None or kind in FLOATING else (low, high, nulls)
+
+
+def _may_meet(one: Bounds, other: Bounds) -> bool:
+    (low, high, nulls), (least, most, others) = one, other
+    if low is None or least is None:
+        return True
+    return bool(low <= most and least <= high) or (nulls != 0 and others != 0)
 
 
 def may_be(value: Any, bounds: Bounds) -> bool:

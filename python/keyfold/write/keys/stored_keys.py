@@ -160,7 +160,7 @@ def _changed(
     there is none.
     """
     assert spec.stored is not None
-    ours = now.manifests.files_of(added(now.schema, now.shapes, [message]))
+    ours = now.manifests.files_of(added(now.shapes, [message]))
     come = [
         file
         for file in come
