@@ -45,6 +45,7 @@ def forget() -> None:
     """What this process keeps of files that never change: another process would have to read."""
     manifests.CACHE.clear()
     manifest_columns.FILES.clear()
+    manifest_columns.VIEWS.clear()
     snapshot_files.LISTS.clear()
     snapshot_files.LIVE.clear()
     table.SCHEMAS.clear()

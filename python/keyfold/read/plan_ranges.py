@@ -17,6 +17,7 @@ from keyfold.read.plan_head import PlanHead
 from keyfold.read.request import ReadRequest
 from keyfold.resources import budget
 from keyfold.storage.metadata.entries import Record
+from keyfold.storage.metadata.manifest_columns import VIEWS
 from keyfold.storage.metadata.manifests import CACHE
 from keyfold.storage.metadata.partition_bounds import Bounds, Partition, PartitionBounds
 from keyfold.storage.metadata.snapshot_files import listed_of
@@ -27,6 +28,7 @@ from keyfold.wire.layout import TableLayout
 FILES_OF_RANGE = 100_000  # a manifest has 20,000 at most, and one or two are of two ranges
 MOST_WORK = 0.25  # of what one process does, for each task at a time: they take thrice as long
 KEPT_BYTES = 64 << 20  # of decoded manifests, within the cap of a worker
+_VIEW_BYTES = 16 << 20  # of those that are decompressed
 
 
 @dataclass(frozen=True)
@@ -135,5 +137,6 @@ def opened_in_task(layout: TableLayout, snapshot: int, tag: str) -> Table:
     """A table at a snapshot, as a task opens it; its process keeps few manifests."""
     if budget.is_capped():
         CACHE.bound(KEPT_BYTES)
+        VIEWS.bound(_VIEW_BYTES)
     files = store_of(layout.location, layout.store).within(layout.location)
     return Table(files, "", "", layout.name, layout, snapshot, tag=tag)

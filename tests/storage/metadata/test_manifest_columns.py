@@ -21,7 +21,7 @@ from keyfold.storage.metadata.binary_row import RowCodec
 from keyfold.storage.metadata.documents import AvroFile, opened
 from keyfold.storage.metadata.entries import DELETE, LiveFile, RowShapes, identifier
 from keyfold.storage.metadata.manifest_columns import FILES, ManifestColumns
-from keyfold.storage.metadata.manifest_decoding import columns_of
+from keyfold.storage.metadata.manifest_decoding import columns_of, columns_of_file
 from keyfold.types.logical import Atomic
 from tests.bridge.mutations import OF_BYTES
 from tests.kernels.hostile import guard, mutated
@@ -154,7 +154,7 @@ def encoded(schema: Any, records: list[Any], codec: str = "null", block: int = 2
 
 
 def columns(file: AvroFile) -> ManifestColumns:
-    return columns_of("manifest-x", file, SHAPES)
+    return columns_of_file("manifest-x", b"", file, SHAPES)
 
 
 def check_equal(made: ManifestColumns, expected: list[Any]) -> None:
@@ -213,7 +213,7 @@ def test_live_files_are_those_that_nothing_deletes(seed: int) -> None:
         known = {identifier(record) for record in other if record["_KIND"] == DELETE}
         other += [{**r, "_KIND": DELETE} for r in taken if identifier(r) not in known]
     made = [
-        columns_of(f"manifest-{number}", opened(encoded(ENTRY_SCHEMA, one)), SHAPES)
+        columns_of(f"manifest-{number}", encoded(ENTRY_SCHEMA, one), SHAPES)
         for number, one in enumerate(parts)
     ]
     every = [record for one in parts for record in one]

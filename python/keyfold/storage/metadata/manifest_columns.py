@@ -2,11 +2,13 @@
 keys are bytes, and a file becomes an object where it is handed out.
 
 An entry's record, with all that its writer stored, is made of the entry's own bytes where it is
-needed.
+needed. These are kept as they are in the file, compressed: names and keys too, which are most of a
+manifest, are asked for of some manifests at a time.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +27,7 @@ from keyfold.kernels.buffers import Words, bytes_of
 from keyfold.lazy import cached_property
 from keyfold.resources.cache import Cache
 from keyfold.storage.metadata import entry_columns as at
+from keyfold.storage.metadata.documents import opened
 from keyfold.storage.metadata.entries import LiveFile, Record, RowShapes, identifier
 from keyfold.wire.specs import Vector
 
@@ -51,15 +54,16 @@ FILES: Cache[Made] = Cache(FILES_KEPT, lambda made: max(made.entries, _LEAST_WEI
 @dataclass(frozen=True, eq=False)
 class ManifestColumns:
     """The entries of one manifest, in their order. `names`, and the first and last of `keys`, are
-    (start, length) in `content`, where entry i ends at `ends[i]`. The entries with `more` have
-    other files, an index or another place, which only their records say.
+    (start, length) in the content of its file, where entry i ends at `ends[i]`; `data` are the
+    bytes of that file. The entries with `more` have other files, an index or another place, which
+    only their records say.
     """
 
     path: str
     shapes: RowShapes
     schema: Any
     schema_text: bytes
-    content: pa.Buffer
+    data: bytes
     ends: Numbers
     is_deleted: Numbers
     numbers: tuple[Numbers, ...]
@@ -81,7 +85,7 @@ class ManifestColumns:
         """The bytes of memory that it takes."""
         arrays = [self.ends, self.is_deleted, *self.numbers, self.lacks_deletes, self.lacks_source]
         arrays += [self.codes, self.names, *self.keys, self.more, self.identities]
-        return _OBJECTS + int(self.content.size) + sum(array.nbytes for array in arrays)
+        return _OBJECTS + len(self.data) + sum(array.nbytes for array in arrays)
 
     @property
     def bucket(self) -> Numbers:
@@ -215,10 +219,30 @@ class ManifestColumns:
         start = spans.item(row, 0)
         return self.view[start : start + spans.item(row, 1)].tobytes()
 
-    @cached_property
+    @property
     def view(self) -> memoryview:
         """The content, of which a part is cheap."""
-        return memoryview(self.content)
+        known: weakref.ref[memoryview] | None = self.__dict__.get("_view")
+        found = None if known is None else known()
+        return self.see(None) if found is None else found
+
+    @property
+    def content(self) -> pa.Buffer:
+        """The content for Arrow and numpy."""
+        return pa.py_buffer(self.view)
+
+    def see(self, content: memoryview | None) -> memoryview:
+        """Keep the content for a while, which is decompressed if nobody has it."""
+        found = VIEWS.get(self)
+        if found is None:
+            found = memoryview(opened(self.data).content) if content is None else content
+            VIEWS.put(self, found)
+        self.__dict__["_view"] = weakref.ref(found)
+        return found
+
+
+VIEW_BYTES = 64 << 20  # of ten full manifests
+VIEWS: Cache[memoryview] = Cache(VIEW_BYTES, len)
 
 
 class ListedFile(LiveFile):

@@ -16,7 +16,7 @@ from keyfold.kernels.buffers import Rows, bytes_of
 from keyfold.storage.metadata import entry_columns as at
 from keyfold.storage.metadata.avro_program import WantedFields, least_bytes, program_of
 from keyfold.storage.metadata.avro_records import ENTRY, ENTRY_FIELDS
-from keyfold.storage.metadata.documents import AvroFile, checked_schema
+from keyfold.storage.metadata.documents import AvroFile, checked_schema, opened
 from keyfold.storage.metadata.entries import DELETE, RowShapes
 from keyfold.storage.metadata.manifest_columns import (  # fmt: skip
     ManifestColumns,
@@ -31,23 +31,29 @@ _SCHEMAS_KEPT = 16
 _SEED = secrets.randbits(64)
 
 
-def columns_of(path: str, file: AvroFile, shapes: RowShapes) -> ManifestColumns:
+def columns_of(path: str, data: bytes, shapes: RowShapes) -> ManifestColumns:
     """The columns of a manifest. Raises some exception if its bytes are not those of a manifest, or
     if an entry is in it twice.
     """
+    return columns_of_file(path, data, opened(data), shapes)
+
+
+def columns_of_file(path: str, data: bytes, file: AvroFile, shapes: RowShapes) -> ManifestColumns:
+    """The columns of a manifest that is opened."""
     if file.count * _LEAST_BYTES > len(file.content):
         raise ValueError(f"{len(file.content)} bytes claim {file.count} records")
     schema, program = _understood(file.schema)
-    content, found = pa.py_buffer(file.content), _empty(file.count)
-    data, ends = bytes_of(content), found.ends
-    accepted = decode_records(data, program, np.zeros(DEPTH, dtype=np.int64), found)
+    content, found = bytes_of(pa.py_buffer(file.content)), _empty(file.count)
+    ends = found.ends
+    accepted = decode_records(content, program, np.zeros(DEPTH, dtype=np.int64), found)
     done = int(ends[accepted - 1]) if accepted else 0
     if accepted < file.count:
         ENTRY(record_of(schema, file.content[done:]))  # it says what is wrong
         raise ValueError(f"record {accepted + 1} of {file.count} is not encoded as Avro has it")
-    if done != len(data):
-        raise ValueError(f"it has {len(data) - done} bytes more than its {file.count} records")
-    made = _made(path, shapes, schema, file.schema, content, found)
+    if done != len(content):
+        raise ValueError(f"it has {len(content) - done} bytes more than its {file.count} records")
+    made = _made(path, data, shapes, schema, file, found)
+    made.see(memoryview(file.content))
     for row in np.flatnonzero(found.odd).tolist():
         ENTRY(made.record(row))
     _check_distinct(made)
@@ -75,16 +81,16 @@ def _empty(count: int) -> RecordColumns:
 
 def _made(
     path: str,
+    data: bytes,
     shapes: RowShapes,
     schema: Any,
-    schema_text: bytes,
-    content: pa.Buffer,
+    file: AvroFile,
     found: RecordColumns,
 ) -> ManifestColumns:
-    data, spans, numbers = bytes_of(content), found.spans, found.numbers
-    codes, firsts = codes_of(data, spans[at.PARTITION], _SEED)
+    content, spans, numbers = bytes_of(pa.py_buffer(file.content)), found.spans, found.numbers
+    codes, firsts = codes_of(content, spans[at.PARTITION], _SEED)
     starts = spans[at.PARTITION][firsts].tolist()
-    raw = [memoryview(content)[start : start + size].tobytes() for start, size in starts]
+    raw = [file.content[start : start + size] for start, size in starts]
     more = (
         (spans[at.EXTRA, :, 1] > 0)
         | (spans[at.INDEX, :, 1] >= 0)
@@ -94,8 +100,8 @@ def _made(
         path,
         shapes,
         schema,
-        schema_text,
-        content,
+        file.schema,
+        data,
         found.ends,
         numbers[at.KIND] == DELETE,
         tuple(_narrow(column) for column in numbers),
@@ -107,7 +113,7 @@ def _made(
         spans[at.NAME].copy(),
         (spans[at.FIRST].copy(), spans[at.LAST].copy()),
         more,
-        identities_of(data, spans[at.NAME], numbers[at.BUCKET], numbers[at.LEVEL], _SEED),
+        identities_of(content, spans[at.NAME], numbers[at.BUCKET], numbers[at.LEVEL], _SEED),
     )
 
 

@@ -35,7 +35,7 @@ from keyfold.stores.avro_blocks import SYNC_BYTES
 from keyfold.stores.files import Files
 
 CODEC = "zstandard"
-KEPT_BYTES = 400 << 20  # of columns: a million entries
+KEPT_BYTES = 400 << 20  # of columns: two million entries
 MOST_ENTRIES = 20_000
 _READS = 16  # manifests of a store that are read at a time
 _LOCAL_READS = min(4, os.cpu_count() or 1)
@@ -147,7 +147,7 @@ class Manifests:
         if found is None:
             data = self._data(path, listed["_FILE_SIZE"])
             with understood("manifest", path):
-                found = columns_of(path, opened(data), self.shapes)
+                found = columns_of(path, data, self.shapes)
             CACHE.put(path, found)
         return found
 
@@ -221,7 +221,7 @@ class Manifests:
     def _write_one(self, data: bytes, schema_id: int, *, is_kept: bool = True) -> Record:
         name = f"manifest-{uuid.uuid4()}-0"
         self._write(name, data)
-        found = columns_of(self.path(name), opened(data), self.shapes)
+        found = columns_of(self.path(name), data, self.shapes)
         if is_kept:
             CACHE.put(found.path, found)
         return _list_record(len(data), found, schema_id)

@@ -1,0 +1,59 @@
+"""The contents of manifests are kept compressed, and a few of them decompressed for a while."""
+
+import gc
+from pathlib import Path
+
+import pytest
+
+from keyfold.resources.cache import Cache
+from keyfold.storage.commits import commit
+from keyfold.storage.metadata import manifest_columns
+from keyfold.storage.metadata.manifest_columns import ManifestColumns
+from tests.storage import tables
+
+FILES, COUNT = 300, 4
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[ManifestColumns]:
+    """Manifests, of which one is decompressed at a time."""
+    monkeypatch.setattr(manifest_columns, "VIEWS", Cache[memoryview](1, len))
+    table = tables.table(tmp_path, tables.new_table(bucket=f"{FILES}"))
+    for _ in range(COUNT):
+        ours = [tables.message(table, bucket=one, total=FILES) for one in range(FILES)]
+        assert commit.append(table, tables.spec(table), ours)
+    newest = table.snapshots.latest()
+    assert newest is not None
+    return [table.manifests.decoded(one) for one in table.manifests.listed(newest)]
+
+
+def is_open(one: ManifestColumns) -> bool:
+    known = one.__dict__.get("_view")
+    return known is not None and known() is not None
+
+
+def test_they_are_opened_as_they_are_asked_for(made: list[ManifestColumns]) -> None:
+    before = [[one.name(row) for row in range(FILES)] for one in made]
+    for place in (0, 3, 1, 1, 2, 0):
+        one = made[place]
+        assert [one.name(row) for row in range(FILES)] == before[place]
+        assert list(one.names_at(one.names[:, 0].argsort())) == before[place]
+        assert [one.record(row)["_FILE"]["_FILE_NAME"] for row in (0, 7)] == before[place][:8:7]
+        assert one.ends_in([".parquet"]).all()
+        gc.collect()
+        assert [is_open(other) for other in made] == [other is one for other in made]
+    assert len({name for names in before for name in names}) == COUNT * FILES
+
+
+def test_what_is_kept_is_less_than_their_contents(made: list[ManifestColumns]) -> None:
+    for one in made:
+        assert len(one.data) < one.content.size / 2
+        assert one.memory < one.content.size
+
+
+def test_a_view_outlives_its_place(made: list[ManifestColumns]) -> None:
+    view = made[0].view
+    size, others = len(view), [one.view for one in made[1:]]
+    assert len({id(one) for one in others}) == COUNT - 1
+    assert bytes(view) == bytes(made[0].view)
+    assert len(view) == size
