@@ -88,4 +88,4 @@ def _dependency(text: str) -> str:
 
 
 if __name__ == "__main__":
-    fetched(sys.argv[1], "**/*.jar")
+    fetched(sys.argv[1], "*.jar")  # not those of an environment in the folder

@@ -262,13 +262,15 @@ def tasks(how: Splitting, parts: ScanParts) -> Tasks:
 
 def _ends(weights: Numbers, most: int) -> list[int]:
     """The ends of groups of neighbours that weigh at most `most`, or are one (`packed`)."""
-    totals = np.cumsum(weights)
-    following = np.searchsorted(totals, totals - weights + most, side="right")
-    after = np.maximum(following, np.arange(1, len(weights) + 1)).tolist()
-    found, end = list[int](), 0
-    while end < len(after):
-        end = after[end]
-        found.append(end)
+    totals, found, end = np.cumsum(weights), list[int](), 0
+    while end < len(totals):
+        some = slice(end, end + _UNITS_AT_ONCE)
+        limits, first = totals[some] - weights[some] + most, end
+        following = np.searchsorted(totals, limits, side="right")
+        after = np.maximum(following, np.arange(end + 1, end + 1 + len(limits))).tolist()
+        while end - first < len(after):
+            end = after[end - first]
+            found.append(end)
     return found
 
 
