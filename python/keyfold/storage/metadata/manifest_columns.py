@@ -2,8 +2,7 @@
 keys are bytes, and a file becomes an object where it is handed out.
 
 An entry's record, with all that its writer stored, is made of the entry's own bytes where it is
-needed. These are kept as they are in the file, compressed: names and keys too, which are most of a
-manifest, are asked for of some manifests at a time.
+needed. These are kept as they are in the file, compressed: only names are asked for of all files.
 """
 
 from __future__ import annotations
@@ -53,10 +52,10 @@ FILES: Cache[Made] = Cache(FILES_KEPT, lambda made: max(made.entries, _LEAST_WEI
 
 @dataclass(frozen=True, eq=False)
 class ManifestColumns:
-    """The entries of one manifest, in their order. `names`, and the first and last of `keys`, are
-    (start, length) in the content of its file, where entry i ends at `ends[i]`; `data` are the
-    bytes of that file. The entries with `more` have other files, an index or another place, which
-    only their records say.
+    """The entries of one manifest, in their order. `names` are (start, length) in `text`, and the
+    first and last of `keys` in the content of the file, where entry i ends at `ends[i]`; `data` are
+    the bytes of that file. The entries with `more` have other files, an index or another place,
+    which only their records say.
     """
 
     path: str
@@ -72,6 +71,7 @@ class ManifestColumns:
     codes: Numbers
     partitions: tuple[tuple[Any, ...], ...]
     raw_partitions: tuple[bytes, ...]
+    text: bytes
     names: Numbers
     keys: tuple[Numbers, Numbers]
     more: Numbers
@@ -85,7 +85,7 @@ class ManifestColumns:
         """The bytes of memory that it takes."""
         arrays = [self.ends, self.is_deleted, *self.numbers, self.lacks_deletes, self.lacks_source]
         arrays += [self.codes, self.names, *self.keys, self.more, self.identities]
-        return _OBJECTS + len(self.data) + sum(array.nbytes for array in arrays)
+        return _OBJECTS + len(self.data) + len(self.text) + sum(array.nbytes for array in arrays)
 
     @property
     def bucket(self) -> Numbers:
@@ -132,7 +132,7 @@ class ManifestColumns:
 
     def ends_in(self, suffixes: Sequence[str]) -> Numbers:
         """Which names end in one of the suffixes."""
-        data, found = bytes_of(self.content), np.zeros(len(self), dtype=bool)
+        data, found = bytes_of(pa.py_buffer(self.text)), np.zeros(len(self), dtype=bool)
         ends = self.names[:, 0].astype(np.int64) + self.names[:, 1]
         for suffix in map(str.encode, suffixes):
             others = np.flatnonzero(~found)  # none, mostly, after the first suffix
@@ -165,13 +165,13 @@ class ManifestColumns:
 
     def name(self, row: int) -> str:
         """The name of an entry's file."""
-        return self.bytes(self.names, row).decode()
+        start, size = self.names[row].tolist()
+        return self.text[start : start + size].decode()
 
     def names_at(self, rows: Numbers) -> Iterator[str]:
         """The names of the files of some entries."""
-        view = self.view
         for start, size in self.names[rows].tolist():
-            yield str(view[start : start + size], "utf-8")
+            yield self.text[start : start + size].decode()
 
     def quoted_names(self, rows: Numbers) -> pa.Array:
         """The names of the files of some entries as JSON, in Arrow, since they are many."""
@@ -181,7 +181,7 @@ class ManifestColumns:
             places = (starts[:, None] + np.arange(sizes[0])).ravel()
         else:
             places = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
-        found = bytes_of(self.content)[places]
+        found = bytes_of(pa.py_buffer(self.text))[places]
         if (found == ord('"')).any():
             return pa.array(list(map(quoted, self.names_at(rows))))
         parts = [pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(found)]

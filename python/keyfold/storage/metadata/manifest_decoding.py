@@ -110,11 +110,20 @@ def _made(
         _narrow(codes),
         tuple(shapes.partition.decode(one) for one in raw),
         tuple(raw),
-        spans[at.NAME].copy(),
+        *_side_by_side(content, spans[at.NAME]),
         (spans[at.FIRST].copy(), spans[at.LAST].copy()),
         more,
         identities_of(content, spans[at.NAME], numbers[at.BUCKET], numbers[at.LEVEL], _SEED),
     )
+
+
+def _side_by_side(content: Numbers, spans: Numbers) -> tuple[bytes, Numbers]:
+    """The bytes of spans, and where each is in these."""
+    starts, sizes = spans[:, 0].astype(np.int64), np.maximum(spans[:, 1], 0).astype(np.int64)
+    ends = np.cumsum(sizes)
+    begins = ends - sizes
+    places = np.repeat(starts - begins, sizes) + np.arange(int(sizes.sum()))
+    return content[places].tobytes(), np.stack((begins, sizes), axis=1).astype(np.int32)
 
 
 def _narrow(column: Numbers) -> Numbers:
