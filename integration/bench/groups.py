@@ -48,9 +48,9 @@ class Pair:
 
 
 QUERIES = (
-    Pair("sum", "keyfold.sum(x)", "sum(x)", 0.7),
-    Pair("max", "keyfold.max(x)", "max(x)", 0.7),
-    Pair("last_value", "keyfold.last_value(x)", "max_by(x, n)", 0.7),
+    Pair("sum", "keyfold.sum(x)", "sum(x)", 1.0),
+    Pair("max", "keyfold.max(x)", "max(x)", 1.0),
+    Pair("last_value", "keyfold.last_value(x)", "max_by(x, n)", 1.0),
     Pair("listagg", "keyfold.listagg(t)", "listagg(t, ',')", 1.5),
     Pair("mixed", "keyfold.listagg(t), sum(x)", "listagg(t, ','), sum(x)", 1.5),
     Pair("collect", "keyfold.collect(array(x))", "collect_list(x)", 1.5),

@@ -24,6 +24,7 @@ from pathlib import Path
 from integration import TOP
 from integration.bench import page
 from integration.bench.cells import short, table
+from integration.bench.without_spark.serve import AT_ONCE, FEW_ROWS
 from integration.docs import pages
 from tests.readers import PYTHON
 
@@ -35,15 +36,17 @@ MODULES = {
     READER: "integration.bench.without_spark.by_reader",
 }
 UPSERTED, MANY, ROWS, TURNS = 40_000, 100_000, 8_000_000, 5
+UPSERTS, FILES, OF_FILE = 20, 2048, 8
 ABOUT = """\
 `python -m integration.bench.without_spark` wrote this section{asked}. Rows have five columns
 (`BIGINT` key, `INT`, `DOUBLE`, `STRING`, `BIGINT`). keyfold's table has four runs with a quarter of
 the keys each. pypaimon and pypaimon-rust read the same directory, deltalake has a table of the same
 rows, which it need not merge: its writes do that work. Scans touch every cell. The update adds to
-one column where another has one of ten values, the merge does so by 1 % of the keys. The reader of
-the benchmarks has two processes. keyfold's `get` is asked for 2,000 random keys in a turn. The
-systems of a case take turns, each in a process of its own; medians of {turns} turns (¹ one turn)
-after one that is not counted."""
+one column where another has one of ten values, the merge does so by 1 % of the keys. Small upserts
+go into tables of their own, with the options that these have by default; many small files into 8
+partitions of 256 buckets of a new table. The reader of the benchmarks has two processes. keyfold's
+`get` is asked for 2,000 random keys in a turn. The systems of a case take turns, each in a process
+of its own; medians of {turns} turns (¹ one turn) after one that is not counted."""
 
 
 @dataclass
@@ -84,6 +87,7 @@ def makers(rows: int) -> list[System]:
 
 def cases(rows: int) -> dict[str, list[System]]:
     """The systems of each case."""
+    upserts, files = min(UPSERTS, rows // 1000), min(FILES, rows // 100)
     return {
         "all rows, by batches": [
             System("keyfold", "scan"),
@@ -118,6 +122,14 @@ def cases(rows: int) -> dict[str, list[System]]:
         f"upsert of {UPSERTED:,} rows": [
             System("keyfold", "upsert", UPSERTED),
             System("deltalake", "delta_upsert", UPSERTED),
+        ],
+        f"{upserts} upserts of {AT_ONCE} rows into {FEW_ROWS:,}": [
+            System("keyfold", "upsert_few", upserts * AT_ONCE),
+            System("deltalake", "delta_upsert_few", upserts * AT_ONCE),
+        ],
+        f"{files:,} files of {OF_FILE} rows in one commit": [
+            System("keyfold", "many_files", files * OF_FILE),
+            System("pypaimon", "paimon_many_files", files * OF_FILE, most=2),
         ],
         "update of 1 %, by a value": [
             System("keyfold", "update", rows // 100),

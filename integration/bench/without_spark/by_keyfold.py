@@ -17,13 +17,17 @@ from integration.bench.without_spark.serve import (
     PARTS,
     Keys,
     Work,
+    few_rows,
     rows_of,
+    rows_of_parts,
     serve,
+    small_rows,
     touched,
 )
 from keyfold import Table
 
-COMPACTED, HELD = "compacted", "held"  # tables beside the one of the cases
+COMPACTED, HELD, FEW = "compacted", "held", "few"  # tables beside the one of the cases
+BUCKETS = "256"  # of a table of many files
 HELD_PART = 4  # of so many rows one is a key of the second
 
 
@@ -101,6 +105,44 @@ def upsert(path: str, keys: Keys) -> Work:
     return work
 
 
+@cache
+def _filled(path: str) -> Table:
+    """A small table with the options that it has by default."""
+    table = keyfold.connect(Path(path).parent).create_table(_beside(path, FEW), COLUMNS, ["k"])
+    table.upsert(small_rows())
+    return table
+
+
+def upsert_few(path: str, keys: Keys) -> Work:
+    """Ten rows of a few thousand, again and again; compactions are among it."""
+    table, parts = _filled(path), list(few_rows(keys))
+
+    def work() -> int:
+        for rows in parts:
+            table.upsert(rows)
+        return len(keys)
+
+    return work
+
+
+def many_files(path: str, keys: Keys) -> Work:
+    """A commit whose files are many and small, into a new table."""
+    rows, turn = rows_of_parts(len(keys)), int(keys[0])
+    table = keyfold.connect(Path(path).parent).create_table(
+        _beside(path, f"files_{turn}"),
+        COLUMNS | {"p": "INT"},
+        ["p", "k"],
+        partitions=["p"],
+        options={"bucket": BUCKETS, "write-only": "true"},
+    )
+
+    def work() -> int:
+        table.upsert(rows)
+        return int(rows.num_rows)
+
+    return work
+
+
 def changed(table: Table) -> int:
     """The rows that the last statement changed."""
     statement = table.snapshots().column("statement")[-1].as_py()
@@ -161,7 +203,8 @@ CASES = {
     case.__name__: case
     for case in (
         *(make, make_beside, scan, to_arrow, scan_compacted, to_arrow_compacted),
-        *(upsert, update, merge, get, get_held, get_many, get_many_on_one_core),
+        *(upsert, upsert_few, many_files, update, merge),
+        *(get, get_held, get_many, get_many_on_one_core),
     )
 }
 

@@ -11,9 +11,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, write_deltalake
-from pypaimon import CatalogFactory
+from pypaimon import CatalogFactory, Schema
 from pypaimon_rust.datafusion import PaimonCatalog
-from serve import PARTS, Keys, Work, rows_of, serve, touched
+from serve import (
+    PARTS,
+    Keys,
+    Work,
+    few_rows,
+    rows_of,
+    rows_of_parts,
+    serve,
+    small_rows,
+    touched,
+)
 
 
 def _paimon(path: str) -> Any:
@@ -56,6 +66,31 @@ def rust_scan(path: str, keys: Keys) -> Work:
     return work
 
 
+def paimon_many_files(path: str, keys: Keys) -> Work:
+    """A commit whose files are many and small, into a new table."""
+    place, rows = Path(path), rows_of_parts(len(keys))
+    name = f"{place.parent.stem}.files_of_paimon_{int(keys[0])}"
+    catalog = CatalogFactory.create({"warehouse": str(place.parent.parent)})
+    schema = Schema.from_pyarrow_schema(
+        rows.schema,
+        partition_keys=["p"],
+        primary_keys=["p", "k"],
+        options={"bucket": "256", "write-only": "true"},
+    )
+    catalog.create_table(name, schema, False)
+    builder = catalog.get_table(name).new_batch_write_builder()
+
+    def work() -> int:
+        write, commit = builder.new_write(), builder.new_commit()
+        write.write_arrow(rows)
+        commit.commit(write.prepare_commit())
+        write.close()
+        commit.close()
+        return int(rows.num_rows)
+
+    return work
+
+
 def delta_make(path: str, keys: Keys) -> Work:
     """The rows in four commits."""
     parts = [rows_of(part) for part in np.array_split(keys, PARTS)]
@@ -82,12 +117,29 @@ def delta_to_arrow(path: str, keys: Keys) -> Work:
 
 def delta_upsert(path: str, keys: Keys) -> Work:
     """Rows of keys that are there, by its merge."""
-    rows = rows_of(np.unique(keys))
+    return _upserted(path, rows_of(np.unique(keys)))
 
+
+def _upserted(path: str, rows: pa.Table) -> Work:
     def work() -> int:
         merge = DeltaTable(path).merge(rows, "t.k = s.k", source_alias="s", target_alias="t")
         merge.when_matched_update_all().when_not_matched_insert_all().execute()
         return int(rows.num_rows)
+
+    return work
+
+
+def delta_upsert_few(path: str, keys: Keys) -> Work:
+    """Ten rows of a few thousand, again and again."""
+    small = str(Path(path).with_name("delta_few"))
+    if not DeltaTable.is_deltatable(small):
+        write_deltalake(small, small_rows())
+    works = [_upserted(small, rows) for rows in few_rows(keys)]
+
+    def work() -> int:
+        for upsert in works:
+            upsert()
+        return len(keys)
 
     return work
 
@@ -131,11 +183,13 @@ def delta_get_many(path: str, keys: Keys) -> Work:
 CASES = {
     "paimon_scan": paimon_scan,
     "paimon_get": paimon_get,
+    "paimon_many_files": paimon_many_files,
     "rust_scan": rust_scan,
     "delta_make": delta_make,
     "delta_scan": delta_scan,
     "delta_to_arrow": delta_to_arrow,
     "delta_upsert": delta_upsert,
+    "delta_upsert_few": delta_upsert_few,
     "delta_update": delta_update,
     "delta_merge": delta_merge,
     "delta_get": delta_get,

@@ -8,7 +8,7 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ Work = Callable[[], int]
 Case = Callable[[str, Keys], Work]
 COLUMNS = {"k": "BIGINT", "a": "INT", "b": "DOUBLE", "c": "STRING", "d": "BIGINT"}
 PARTS = 4
+FEW_ROWS, AT_ONCE = 4000, 10  # of a small table, of one upsert into it
+PARTITIONS = 8  # of a table of many files
 NAMES = pa.array([f"name {number}" for number in range(5000)])
 
 
@@ -38,6 +40,23 @@ def rows_of(keys: Keys) -> pa.Table:
     names = NAMES.take(pa.array(keys % len(NAMES)))
     values = [keys, (keys % 1000).astype(np.int32), keys * 0.5, names, keys * 3]
     return pa.table(values, list(COLUMNS))
+
+
+def small_rows() -> pa.Table:
+    """The rows of a small table."""
+    return rows_of(np.arange(FEW_ROWS))
+
+
+def few_rows(keys: Keys) -> Iterator[pa.Table]:
+    """Some of them at a time."""
+    for part in np.split(keys % FEW_ROWS, len(keys) // AT_ONCE):
+        yield rows_of(np.unique(part))
+
+
+def rows_of_parts(count: int) -> pa.Table:
+    """So many rows, spread over partitions `p`."""
+    keys = np.arange(count)
+    return rows_of(keys).append_column("p", pa.array((keys % PARTITIONS).astype(np.int32)))
 
 
 def serve(cases: Mapping[str, Case]) -> None:
