@@ -293,6 +293,14 @@ def test_python_folds_them(spark: SparkSession, rows: None) -> None:
         assert not named(frame, "ObjectHashAggregateExec")
 
 
+def test_rows_with_results_of_states_stay_where_they_are(spark: SparkSession, rows: None) -> None:
+    """Groups of the same keys above them need no second shuffle."""
+    modes = "SELECT g, mode_finalize(mode_combine(s)) AS m FROM state_rows GROUP BY g"
+    frame = spark.sql(f"SELECT g, count(*) FROM ({modes}) WHERE m <> 'w' GROUP BY g")
+    assert len(named(frame, "StateRowsExec")) == len(named(frame, "ShuffleExchangeExec")) == 1
+    assert sorted(map(tuple, frame.collect())) == [(0, 1), (1, 1), (2, 1)]
+
+
 def test_results_of_states_anywhere(spark: SparkSession, rows: None) -> None:
     """In keys, conditions and arguments, of a group's state and of a row's; NULL of NULL."""
     states = (

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.planning.PhysicalAggregation
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Join, LogicalPlan, Project, UnaryNode}
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
 import org.apache.spark.sql.keyfold.Refusal
@@ -57,8 +58,8 @@ object StatesOfRows extends Rule[LogicalPlan] {
 
   private def extracted(node: LogicalPlan): LogicalPlan = {
     // those in others' arguments first
-    val calls = node.expressions.flatMap(_.collect { case call: FoldOfRow if !call.children.exists(hasCall) => call })
-      .distinctBy(_.canonicalized)
+    val calls = node.expressions.flatMap(_.collect { case call: FoldOfRow => call })
+      .filterNot(_.children.exists(_.exists(_.isInstanceOf[FoldOfRow]))).distinctBy(_.canonicalized)
     if (calls.isEmpty) node
     else {
       val ofChildren = calls.groupBy(sideOf(node, _)).map { case (side, some) =>
@@ -74,8 +75,6 @@ object StatesOfRows extends Rule[LogicalPlan] {
       if (made.output.size == node.output.size) made else Project(node.output, made)
     }
   }
-
-  private def hasCall(expression: Expression): Boolean = expression.exists(_.isInstanceOf[FoldOfRow])
 
   /** The child that has all columns of a call. */
   private def sideOf(node: LogicalPlan, call: FoldOfRow): Int = {
@@ -116,6 +115,8 @@ final case class StateRowsExec(calls: Seq[Alias], child: SparkPlan, frames: Opti
     extends UnaryExecNode {
   override def output: Seq[Attribute] = child.output ++ calls.map(_.toAttribute)
   override def producedAttributes: AttributeSet = AttributeSet(calls.map(_.toAttribute))
+  override def outputPartitioning: Partitioning = child.outputPartitioning // rows stay where they are, in their order
+  override def outputOrdering: Seq[SortOrder] = child.outputOrdering
 
   override protected def doExecute(): RDD[InternalRow] = {
     val folds = calls.map(_.child.asInstanceOf[FoldOfRow].call)

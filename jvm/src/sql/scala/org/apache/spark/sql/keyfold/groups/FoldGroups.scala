@@ -31,7 +31,7 @@ object FoldGroups {
     val modes = calls.map(_.mode).distinct
     val folded = calls.map(_.aggregateFunction).map {
       case fold: FoldFunction => ours(fold).toRight(s"values of ${fold.prettyName} are ${shown(fold.argument)}")
-      case other => SparksOwn.folded(other).toRight(
+      case other => SparkAggregates.folded(other).toRight(
           s"Python has no ${other.prettyName}(${other.children.map(shown).mkString(", ")}) like Spark's")
     }
     val key = spark.groupingExpressions.find(key => !isKnown(key.dataType)).map(key => s"${key.name} is ${shown(key)}")

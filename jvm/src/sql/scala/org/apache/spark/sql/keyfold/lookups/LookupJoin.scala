@@ -43,7 +43,7 @@ final case class LookupJoin(
 
   /** The condition for which it makes no difference whether a row of the source has a match. */
   def blindFor(rows: MergeRows): Expression =
-    if (isWhole) new BlindRows(rows, this).condition else Literal.FalseLiteral
+    if (isWhole) new LookupFreeRows(rows, this).condition else Literal.FalseLiteral
 
   /** The join if every row of the source with a key had a match, whose other columns nobody looks at. */
   def assumed: LogicalPlan = {

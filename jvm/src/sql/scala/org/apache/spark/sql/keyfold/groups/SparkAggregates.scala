@@ -10,7 +10,7 @@ import org.apache.spark.sql.types._
   * ours, in one operator or in another. One difference: a BIGINT sum that overflows in between but ends in range raises
   * no error here.
   */
-object SparksOwn {
+object SparkAggregates {
   private val MoreDigits = 10 // those that Spark gives a sum
 
   def folded(function: AggregateFunction): Option[FoldedCall] = function match {

@@ -12,8 +12,8 @@ import org.apache.spark.sql.keyfold.statements.NotNull
   * look-up is needed: the same row is written, or one is deleted if there is one, or nothing is done. Only what the
   * source decides by itself counts, where the target's key is the source's.
   */
-final class BlindRows(rows: MergeRows, join: LookupJoin) {
-  import BlindRows._
+final class LookupFreeRows(rows: MergeRows, join: LookupJoin) {
+  import LookupFreeRows._
 
   private val source = AttributeSet(join.source.output)
   private val table = join.target.scan.table.description
@@ -71,7 +71,7 @@ final class BlindRows(rows: MergeRows, join: LookupJoin) {
   private def isKnown(value: Expression): Boolean = value.deterministic && value.references.subsetOf(source)
 }
 
-object BlindRows {
+object LookupFreeRows {
   private sealed trait Outcome
   private case object Nothing extends Outcome
   private case object Deleted extends Outcome
