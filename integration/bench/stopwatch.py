@@ -32,10 +32,10 @@ PIECES = {
     ),
     "keys become words": ("merge.run:encode_closed",),
     "the order of keys, groups": ("merge.run:merge_groups",),
-    "the choice of rows": ("merge.run:fold_step", "merge.columns:indices"),
-    "row groups of a column put together": ("merge.columns:combine",),
+    "the choice of rows": ("merge.run:fold_step", "merge.column_results:indices"),
+    "row groups of a column put together": ("merge.column_results:combine",),
     "chosen values are copied": (
-        "merge.columns:Columns.taken",
+        "merge.column_results:Columns.taken",
         "merge.engines.aggregation:take",
         "merge.engines.partial_update.group_columns:take",
         "aggregates.results:take",
@@ -43,7 +43,7 @@ PIECES = {
     "sums and maxima of groups": (
         "merge.results:column_result",
         "merge.engines.aggregation:added_column",
-        "merge.declare:groups_of_rows",
+        "merge.engine:groups_of_rows",
     ),
     "the bench's own max of every column": ("integration.bench.answers:most_of",),
 }
