@@ -1,4 +1,5 @@
-"""No compaction changes what a read shows, for every function and every engine.
+"""A read shows the fold of all records by the definition, whatever was compacted before, for every
+function and every engine.
 
 The functions are those of the registry, each a column of one table, so that a new one is tried with
 the others. Five runs are compacted in every way, as in `test_any_compaction`.
@@ -243,10 +244,12 @@ ENGINES = {
 
 
 def differing(history: History, is_same: Callable[[str, Any, Any], bool]) -> dict[str, Cuts]:
-    """The columns that a read shows otherwise after some compaction than before all of them."""
+    """The columns that a read shows otherwise than the definition after some compaction, or before
+    all of them.
+    """
     known: dict[Cuts, Run | None] = {}
     found: dict[str, Cuts] = {}
-    tried, written = 0, history.read(history.runs)
+    tried, expected = 0, history.expected
     for way in ways(0, RUNS):
         runs = [compacted(history, part, known) for part in way[2]]
         there = [run for run in runs if run is not None]
@@ -254,9 +257,9 @@ def differing(history: History, is_same: Callable[[str, Any, Any], bool]) -> dic
             continue
         tried += 1
         rows = history.read(there)
-        assert [row["k"] for _, row in rows] == [row["k"] for _, row in written], way
+        assert [row["k"] for _, row in rows] == [row["k"] for _, row in expected], way
         for name in history.columns:
-            pairs = zip(rows, written, strict=True)
+            pairs = zip(rows, expected, strict=True)
             if not all(is_same(name, mine[name], theirs[name]) for (_, mine), (_, theirs) in pairs):
                 found.setdefault(name, way)
     assert tried

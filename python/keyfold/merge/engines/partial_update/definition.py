@@ -11,7 +11,7 @@ from typing import Any
 from keyfold.aggregates.declaration import Aggregate
 from keyfold.errors import TableError
 from keyfold.kernels.folds.extremes import rank
-from keyfold.kernels.ops import ADD, ADDITIONS, DELETE, INSERT, RESET, RETRACT, REVERSED
+from keyfold.kernels.ops import ADD, ADDITIONS, DELETE, INSERT, RESET, RETRACT, REVERSED, SKIP
 from keyfold.merge.column_aggregate import chosen_aggregate, refused_retract
 from keyfold.merge.engines.aggregation import ignores_retract
 from keyfold.merge.sequence_groups import REMOVES, SequenceGroup, sequence_groups
@@ -132,7 +132,8 @@ class _State:
 
     def result(self) -> tuple[int, Row]:
         for name, folded in self.folded.items():
-            self.row[name] = folded.aggregate.definition(folded.records)
+            # A function is told that its record has met others, if they did nothing to its column.
+            self.row[name] = folded.aggregate.definition([*folded.records, (SKIP, None)])
         return (DELETE if self.is_removed or not self.has_insert else INSERT), self.row
 
 
