@@ -52,6 +52,7 @@ from keyfold.types.paimon import from_paimon
 from tests.aggregates.test_definitions import bound, draw
 from tests.files.avro_files import a_type, avro_file, some_rows
 from tests.files.test_avro import read as read_rows
+from tests.kernels.retractions import fold_signed, merge_retractions
 from tests.merge.random_tables import random_records, random_table
 from tests.merge.test_reversal import taken_back
 from tests.random_values import ATOMIC, same, value
@@ -282,12 +283,14 @@ def merge(random: Random) -> None:
     merge_tables(random)
     merge_partial_updates()
     merge_marked()
+    merge_retractions(random)
     fold_columns(random)
 
 
 def fold(random: Random) -> None:
     fold_columns(random)
     fold_queries(random)
+    fold_signed(random)
 
 
 def unite(random: Random) -> None:
@@ -333,6 +336,7 @@ FAMILIES: dict[str, tuple[Callable[[Random, Path], None], tuple[str, ...]]] = {
         lambda random, _: merge(random),
         (
             "keyfold.kernels.keys.packed",
+            "keyfold.kernels.groups.any_of",
             "keyfold.kernels.groups.by_key",
             "keyfold.kernels.array_tuples",
             "keyfold.merge.",

@@ -13,13 +13,21 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types
 
-from keyfold.kernels.buffers import column_of, dtype_of, validity, values
-from keyfold.kernels.folds.decimals import Totals, add_decimals, beyond, halves
+from keyfold.kernels.buffers import Signs, column_of, dtype_of, validity, values
+from keyfold.kernels.folds.decimals import (
+    Totals,
+    add_decimals,
+    add_signed_decimals,
+    beyond,
+    halves,
+)
 from keyfold.kernels.folds.running import (
     Numbers,
     OneOf,
     add_floats,
     add_integers,
+    add_signed_floats,
+    add_signed_integers,
     keep_first,
     keep_greatest,
     keep_last,
@@ -99,7 +107,15 @@ class Growing:
         return [array[start : min(stop, self._count)].copy() for array in self.arrays]
 
 
-class IntegerSums(Growing):
+class Signed(Growing):
+    """Sums that rows are added to or taken back from."""
+
+    def add_signed(self, groups: Numbers, signs: Signs, column: pa.Array) -> None:
+        """Add a value to each of these groups, or take it back where the sign is below 0."""
+        raise NotImplementedError
+
+
+class IntegerSums(Signed):
     """Exact sums of integers: only a sum that is asked for must fit its type."""
 
     def __init__(self, kind: pa.DataType) -> None:
@@ -109,10 +125,19 @@ class IntegerSums(Growing):
     def add(self, groups: Numbers, column: pa.Array) -> None:
         """See `GroupValues.add`."""
         self.reach(groups)
+        add_integers(self._numbers(column), validity(column), groups, *self.arrays)
+
+    def add_signed(self, groups: Numbers, signs: Signs, column: pa.Array) -> None:
+        """See `Signed.add_signed`."""
+        self.reach(groups)
+        valid = validity(column)
+        add_signed_integers(self._numbers(column), valid, signs, groups, *self.arrays)
+
+    @staticmethod
+    def _numbers(column: pa.Array) -> npt.NDArray[Any]:
+        """The values, of 32 or 64 bits."""
         numbers = values(column, dtype_of(column.type))
-        if column.type.bit_width < 32:
-            numbers = numbers.astype(np.int32)
-        add_integers(numbers, validity(column), groups, *self.arrays)
+        return numbers.astype(np.int32) if column.type.bit_width < 32 else numbers
 
     def column(self, start: int, stop: int) -> pa.Array:
         """See `GroupValues.column`."""
@@ -127,7 +152,7 @@ class IntegerSums(Growing):
         return column_of(self._kind, totals.astype(limits.dtype, copy=False), found)
 
 
-class FloatSums(Growing):
+class FloatSums(Signed):
     """Sums of FLOAT or DOUBLE, in their own width."""
 
     at_first = -0.0  # 0.0 would make a sum of -0.0 positive
@@ -142,12 +167,18 @@ class FloatSums(Growing):
         numbers = values(column, dtype_of(column.type))
         add_floats(numbers, validity(column), groups, *self.arrays)
 
+    def add_signed(self, groups: Numbers, signs: Signs, column: pa.Array) -> None:
+        """See `Signed.add_signed`."""
+        self.reach(groups)
+        numbers = values(column, dtype_of(column.type))
+        add_signed_floats(numbers, validity(column), signs, groups, *self.arrays)
+
     def column(self, start: int, stop: int) -> pa.Array:
         """See `GroupValues.column`."""
         return column_of(self._kind, *self.part(start, stop))
 
 
-class DecimalSums(Growing):
+class DecimalSums(Signed):
     """Exact sums of DECIMAL: only a sum that is asked for must fit its type."""
 
     def __init__(self, kind: pa.DataType) -> None:
@@ -158,6 +189,12 @@ class DecimalSums(Growing):
         """See `GroupValues.add`."""
         self.reach(groups)
         add_decimals(values_of_decimal(column), validity(column), groups, Totals(*self.arrays))
+
+    def add_signed(self, groups: Numbers, signs: Signs, column: pa.Array) -> None:
+        """See `Signed.add_signed`."""
+        self.reach(groups)
+        doubled, totals = values_of_decimal(column), Totals(*self.arrays)
+        add_signed_decimals(doubled, validity(column), signs, groups, totals)
 
     def column(self, start: int, stop: int) -> pa.Array:
         """See `GroupValues.column`."""

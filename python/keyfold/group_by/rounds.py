@@ -25,7 +25,7 @@ _SHOWN = 3
 
 
 class Rounds:
-    """See `aggregates.running.GroupValues`. At most some `most_waiting` bytes of rows wait."""
+    """See `aggregates.group_totals.GroupValues`. At most some `most_waiting` bytes of rows wait."""
 
     def __init__(self, aggregate: Aggregate, kind: pa.DataType, most_waiting: int) -> None:
         self._aggregate, self._most_waiting = aggregate, most_waiting

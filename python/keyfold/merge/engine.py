@@ -31,8 +31,8 @@ from keyfold.wire.layout import TableLayout
 class MergeStep:
     """Rows of some keys: group g is rows order[starts[g]:starts[g + 1]] of the columns, in merge
     order. `marks` tell which columns a row names and replaces, None if all rows are ordinary.
-    `merge.marks.ops.column_ops` applies them. `passes` flags rows that are wanted if they win. If
-    it `is_part`, older records of the keys may be elsewhere.
+    `merge.marks.mark_effects.column_ops` applies them. `passes` flags rows that are wanted if they
+    win. If it `is_part`, older records of the keys may be elsewhere.
     """
 
     columns: Columns

@@ -1,6 +1,6 @@
 """Results of a column in a merge, and their errors, which name table, column and key."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -9,11 +9,13 @@ from keyfold.aggregates.declaration import (
     Aggregate,
     BadRecord,
     Inputs,
+    Ops,
 )
-from keyfold.aggregates.group_totals import Overflow
+from keyfold.aggregates.group_totals import Overflow, Signed
 from keyfold.aggregates.results import column_result
 from keyfold.errors import FoldOverflowError, TableError
 from keyfold.kernels.buffers import validity
+from keyfold.kernels.folds.running import Numbers
 from keyfold.merge.column_aggregate import wider
 from keyfold.merge.engine import Folded, MergeStep
 from keyfold.merge.kinds import is_retract
@@ -40,24 +42,36 @@ def folded_column(
 
 
 def added_column(
-    layout: TableLayout, step: MergeStep, name: str, aggregate: Aggregate
+    layout: TableLayout,
+    step: MergeStep,
+    name: str,
+    aggregate: Aggregate,
+    number: Callable[[], Numbers | None],
+    room: int,
+    signs: Ops | None = None,
 ) -> pa.Array | None:
-    """The folded column of a step whose rows are all added, if that can be done row by row, in any
-    order of groups; else None. Groups of few rows would end where no processor expects it.
+    """The folded column of a step, if that can be done row by row, in any order of groups; else
+    None. Groups of few rows would end where no processor expects it. `number` gives the group of
+    each row, of which there are `room`: those of no row behind all others. `signs` are the
+    operations by row: rows are added or taken back; None if all are added.
 
     Raises FoldOverflowError if a value does not fit the type.
     """
-    if aggregate.running is None or aggregate.over_records is None or step.numbers is None:
+    if aggregate.running is None or aggregate.over_records is None:
         return None
-    parts = step.columns.parts(name)
-    groups = aggregate.running(parts[0].type)
-    if groups is None:
+    parts, numbers = step.columns.parts(name), number()
+    groups = None if numbers is None else aggregate.running(parts[0].type)
+    if numbers is None or groups is None or not (signs is None or isinstance(groups, Signed)):
         return None
     start, count = 0, len(step.starts) - 1
-    groups.make_room(count)
+    groups.make_room(room)
     for part in parts:
-        groups.add(step.numbers[start : start + len(part)], part)
-        start += len(part)
+        stop = start + len(part)
+        if signs is None:
+            groups.add(numbers[start:stop], part)
+        elif isinstance(groups, Signed):
+            groups.add_signed(numbers[start:stop], signs[start:stop], part)
+        start = stop
     try:
         return groups.column(0, count)
     except Overflow as error:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keyfold.kernels.array_tuples import Groups
-from keyfold.kernels.buffers import Mask, Words
+from keyfold.kernels.buffers import Mask, Signs, Words
 from keyfold.kernels.folds.running import Numbers
 from keyfold.kernels.jit import kernel, structure
 from keyfold.kernels.ops import RESET, RETRACT, SKIP
@@ -72,6 +72,27 @@ def add_decimals(values: Words, valid: Mask, groups: Numbers, totals: Totals) ->
             more += one if middle < carry else zero
             tops[group] += more + (ones if high >> np.uint64(63) else zero)
             lows[group], highs[group], found[group] = low, middle, 1
+
+
+@kernel("void(uint64[:, ::1], uint8[::1], int8[::1], int32[::1], Totals)")
+def add_signed_decimals(
+    values: Words, valid: Mask, signs: Signs, groups: Numbers, totals: Totals
+) -> None:
+    """`add_decimals`, but rows with a sign below 0 are subtracted: ~value + 1 is added."""
+    one, zero, ones = np.uint64(1), np.uint64(0), np.uint64(2**64 - 1)
+    lows, highs, tops, found = totals
+    for row in range(len(groups)):
+        if valid[row]:
+            group, flip = groups[row], ones if signs[row] < 0 else zero
+            add_low, add_high = values[row, 0] ^ flip, values[row, 1] ^ flip
+            after = lows[group] + add_low
+            low = after + (flip & one)
+            carry = one if (after < add_low) or (low < after) else zero
+            after = highs[group] + add_high
+            high = after + carry
+            carry = one if (after < add_high) or (high < after) else zero
+            tops[group] += carry + (ones if add_high >> np.uint64(63) else zero)
+            lows[group], highs[group], found[group] = low, high, 1
 
 
 @kernel("int64(uint64[:, ::1], uint64, uint64)")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from keyfold.kernels.buffers import Floats, Mask, Rows, Words
+from keyfold.kernels.buffers import Floats, Mask, Rows, Signs, Words
 from keyfold.kernels.jit import kernel, structure
 
 Numbers = npt.NDArray[np.int32]
@@ -30,6 +30,30 @@ def add_integers(
 
 
 @kernel(
+    "void(int32[::1], uint8[::1], int8[::1], int32[::1], int64[::1], int64[::1], uint8[::1])",
+    "void(int64[::1], uint8[::1], int8[::1], int32[::1], int64[::1], int64[::1], uint8[::1])",
+)
+def add_signed_integers(
+    values: Rows,
+    valid: Mask,
+    signs: Signs,
+    groups: Numbers,
+    totals: Rows,
+    wraps: Rows,
+    found: Mask,
+) -> None:
+    """`add_integers`, but rows with a sign below 0 are subtracted: ~value + 1 is added."""
+    for row in range(len(groups)):
+        if valid[row]:
+            group, flip = np.uint64(groups[row]), np.int64(-1 if signs[row] < 0 else 0)
+            before, value = totals[group], np.int64(values[row]) ^ flip
+            after = np.int64(np.uint64(before) + np.uint64(value) - np.uint64(flip))
+            if (before ^ after) & (value ^ after) < 0:
+                wraps[group] += -1 if value < 0 else 1
+            totals[group], found[group] = after, 1
+
+
+@kernel(
     "void(float32[::1], uint8[::1], int32[::1], float32[::1], uint8[::1])",
     "void(float64[::1], uint8[::1], int32[::1], float64[::1], uint8[::1])",
 )
@@ -39,6 +63,21 @@ def add_floats(values: Floats, valid: Mask, groups: Numbers, totals: Floats, fou
         if valid[row]:
             group = np.uint64(groups[row])
             totals[group] += values[row]
+            found[group] = 1
+
+
+@kernel(
+    "void(float32[::1], uint8[::1], int8[::1], int32[::1], float32[::1], uint8[::1])",
+    "void(float64[::1], uint8[::1], int8[::1], int32[::1], float64[::1], uint8[::1])",
+)
+def add_signed_floats(
+    values: Floats, valid: Mask, signs: Signs, groups: Numbers, totals: Floats, found: Mask
+) -> None:
+    """`add_floats`, but rows with a sign below 0 are subtracted."""
+    for row in range(len(groups)):
+        if valid[row]:
+            group = np.uint64(groups[row])
+            totals[group] += -values[row] if signs[row] < 0 else values[row]
             found[group] = 1
 
 

@@ -5,9 +5,9 @@ columns take the newest record, other columns `fields.<column>.aggregate-functio
 `fields.default-aggregate-function`, else last_non_null_value.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,12 @@ import pyarrow as pa
 
 from keyfold.aggregates.declaration import Aggregate, Inputs, Ops, Records
 from keyfold.errors import TableError
-from keyfold.kernels.buffers import ones
 from keyfold.kernels.folds.picked import indices, take
 from keyfold.kernels.ops import ADD, DELETE, INSERT, RESET, RETRACT, RETRACTIONS, SKIP
 from keyfold.merge import averages
 from keyfold.merge.column_aggregate import aggregate_of, check_functions, refused_retract
 from keyfold.merge.engine import Engine, Fold, Folded, MergeStep, shown
-from keyfold.merge.kinds import Kinds, is_retract
+from keyfold.merge.engines.record_effects import Effects, effects_of
 from keyfold.merge.marks.mark_columns import Marks
 from keyfold.merge.marks.mark_effects import column_ops
 from keyfold.merge.marks.retractions import removed_before, taken_back
@@ -89,15 +88,16 @@ def _needs(layout: TableLayout, options: TableOptions, output: Sequence[str]) ->
 
 
 def _fold(plan: _Aggregation, step: MergeStep, drops_deletes: bool) -> Folded:
-    ops = _operations(plan, step)
-    _check_retracts(plan, step, ops)
-    without_retracts = np.where(ops == RETRACT, np.int8(SKIP), ops) if _ignoring(plan, ops) else ops
+    refusing = [column for column in plan.columns if _refuses(column)]
+    drops = drops_deletes and not refusing
+    effects = effects_of(step, removes=plan.removes_on_delete, drops=drops)
+    _check_retracts(plan, effects, refusing)
+    step = effects.step
     last = indices(step.last)
-    adds = bool((ops == ADD).all())
     arrays = [
         take(step.columns[column.name], last)
         if column.aggregate is None or column.parts is not None
-        else _column(plan, step, column, without_retracts if column.ignores_retract else ops, adds)
+        else _column(plan, effects, column)
         for column in plan.columns
     ]
     for place, column in enumerate(plan.columns):
@@ -105,70 +105,43 @@ def _fold(plan: _Aggregation, step: MergeStep, drops_deletes: bool) -> Folded:
             total, count = (arrays[part] for part in column.parts)
             arrays[place] = averages.quotient(total, count, arrays[place].type)
     del arrays[plan.output :]
-    folded = Folded(arrays, _kinds(step, ops), step.last)
+    folded = Folded(arrays, effects.kinds, step.last)
     return shown(folded) if drops_deletes else folded
 
 
-def _operations(plan: _Aggregation, step: MergeStep) -> Ops:
-    """The operation of each row in merge order; a lone record stays as it is, so it is added."""
-    if step.kinds is None or not is_retract(step.kinds).any():
-        return ones(len(step.order)).view(np.int8)
-    kinds = step.kinds[step.order]
-    ops = np.where(is_retract(kinds), np.int8(RETRACT), np.int8(ADD))
-    if plan.removes_on_delete:
-        ops[kinds == DELETE] = RESET
-    sizes = np.diff(step.starts)
-    ops[np.repeat(sizes == 1, sizes)] = ADD
-    return ops
+def _refuses(column: _Column) -> bool:
+    """Whether a column neither takes nor ignores retractions."""
+    aggregate = column.aggregate
+    return not (aggregate is None or aggregate.is_retractable or column.ignores_retract)
 
 
-def _kinds(step: MergeStep, ops: Ops) -> Kinds | None:
-    """The kinds: -D if the last record removes the row, else +I; a lone record keeps its own."""
-    if step.kinds is None:
-        return None
-    kinds = np.full(len(step.starts) - 1, INSERT, dtype=np.int8)
-    kinds[ops[step.starts[1:] - 1] == RESET] = DELETE
-    is_alone = np.diff(step.starts) == 1
-    kinds[is_alone] = step.kinds[step.last[is_alone]]
-    return kinds
-
-
-def _ignoring(plan: _Aggregation, ops: Ops) -> bool:
-    return any(column.ignores_retract for column in plan.columns) and bool((ops == RETRACT).any())
-
-
-def _check_retracts(plan: _Aggregation, step: MergeStep, ops: Ops) -> None:
-    """Raises TableError if a column neither takes nor ignores one of its retractions."""
-    if not (ops == RETRACT).any():
+def _check_retracts(plan: _Aggregation, effects: Effects, refusing: Sequence[_Column]) -> None:
+    """Raises TableError if one of these columns meets a retraction."""
+    if effects.signs is None:
         return
-    refusing = [
-        column
-        for column in plan.columns
-        if column.aggregate is not None
-        and not column.aggregate.is_retractable
-        and not column.ignores_retract
-        and (column_ops(step, column.name, ops) == RETRACT).any()
-    ]
-    if refusing:
-        name, aggregate = refusing[0].name, refusing[0].aggregate
-        assert aggregate is not None
-        raise refused_retract(plan.layout, name, aggregate)
+    for column in refusing:
+        if (column_ops(effects.step, column.name, effects.ops) == RETRACT).any():
+            assert column.aggregate is not None
+            raise refused_retract(plan.layout, column.name, column.aggregate)
 
 
-def _column(
-    plan: _Aggregation, step: MergeStep, column: _Column, ops: Ops, only_adds: bool
-) -> pa.Array:
+def _column(plan: _Aggregation, effects: Effects, column: _Column) -> pa.Array:
     assert column.aggregate is not None
+    step, ops = effects.step, effects.ops
     if column.is_sequence:
         ops = _kept(ops)
-    only_adds = only_adds and (step.marks is None or step.marks.passes_over(column.name))
-    if only_adds:
-        added = added_column(plan.layout, step, column.name, column.aggregate)
+    elif column.ignores_retract:
+        effects = effects.without_retracts
+        ops = effects.ops
+    is_whole = step.marks is None or step.marks.passes_over(column.name)
+    if is_whole and not column.is_sequence:
+        rows = (effects.numbers, effects.room, effects.signs)
+        added = added_column(plan.layout, step, column.name, column.aggregate, *rows)
         if added is not None:
             return added
     own = column_ops(step, column.name, ops)
     inputs = Inputs(step.columns[column.name], own, step.order, step.starts)
-    if only_adds:
+    if is_whole and effects.only_adds:
         inputs = replace(inputs, number=lambda: step.numbers)
     return folded_column(plan.layout, step, column.name, column.aggregate, inputs)
 
@@ -244,17 +217,25 @@ def _part_marks(
     marks: Marks,
 ) -> Marks:
     """Removals replace everything; a column whose value was taken back replaces older ones."""
-    ops = _operations(_Aggregation(layout, (), 0, options[REMOVES]), step)
+
+    @cache
+    def ops() -> Ops:
+        return effects_of(step, removes=options[REMOVES], drops=False).ops
+
     for name in columns:
         aggregate = aggregate_of(layout, options, name)
         if aggregate is None or aggregate.name == averages.NAME or name in options.sequence_fields:
             continue
-        own = column_ops(step, name, ops)
-        if ignores_retract(options, name):
-            own = np.where(own == RETRACT, np.int8(SKIP), own)
+        own = partial(_own_ops, step, name, ops, ignores_retract(options, name))
         marks = taken_back(step, name, aggregate, own, columns[name], marks)
     removes = options[REMOVES] and options.delete_behavior != "allow"
     return removed_before(step, folded, marks) if removes else marks
+
+
+def _own_ops(step: MergeStep, name: str, ops: Callable[[], Ops], ignores: bool) -> Ops:
+    """The operations on one column."""
+    own = column_ops(step, name, ops())
+    return np.where(own == RETRACT, np.int8(SKIP), own) if ignores else own
 
 
 def _retractions_wait(layout: TableLayout, options: TableOptions) -> bool:

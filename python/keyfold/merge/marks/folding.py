@@ -1,7 +1,7 @@
 """Folding records with marks: which columns are passed over or start again, and which rows exist.
 
 Records before one that overwrites everything, or before a delete, leave the step here, so engines
-don't see them. Engines learn from `marks.ops` which columns a row touches.
+don't see them. Engines learn from `marks.mark_effects` which columns a row touches.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from keyfold.kernels.buffers import ones, validity
+from keyfold.kernels.groups.any_of import any_of
 from keyfold.kernels.ops import DELETE, INSERT, SKIP
 from keyfold.merge.engine import Folded, MergeStep, filtered, narrowed, picked, shown
 from keyfold.merge.kinds import Kinds, is_retract
@@ -40,10 +41,10 @@ def fold_marked(
     # Engines see no delete of some columns: the marks give its effect on each.
     if step.kinds is not None and pending is not None:
         step = replace(step, kinds=np.where(pending, np.int8(INSERT), step.kinds))
-    whole = _folded(plan, step)
-    arrays, kinds, last = whole.arrays, whole.kinds, whole.last
     # A reader's rows need no marks, unless it matters that a column was never named.
     is_shown = has_oldest and drop_deletes and not plan.retaining
+    whole = _folded(plan, step, drops_deletes=is_shown and pending is None)
+    arrays, kinds, last = whole.arrays, whole.kinds, whole.last
     result = None
     if not is_shown:
         result = _result_marks(plan, record, step, whole, marks, was_cut | is_cleared)
@@ -61,14 +62,18 @@ def _result_marks(
     plan: MergePlan, record: MergeStep, step: MergeStep, whole: Folded, marks: Marks, is_cut: Flags
 ) -> Marks:
     """The marks of the row of each group; `record` is the step with the kinds that were written."""
-    group_of = np.empty(len(marks), dtype=np.int64)
-    group_of[step.order] = np.repeat(np.arange(len(is_cut)), np.diff(step.starts))
-    united = marks.united(step.order, step.starts).everything(is_cut)
+    has_marks = step.marks is not None
+    united = marks.united(step.order, step.starts) if has_marks else marks.take(step.last)
+    united = united.everything(is_cut)
     for name in plan.retaining:
         united = united.without(name, ~_has_op(record, name))
     for name, is_touched in plan.engine.touched(plan.layout, plan.options, step).items():
         united = united.without(name, ~is_touched)
-    return plan.part_marks(step, whole, united.take(group_of[whole.last]))
+    if len(whole.last) < len(is_cut):  # an engine left some keys out
+        group_of = np.empty(len(marks), dtype=np.int64)
+        group_of[step.order] = np.repeat(np.arange(len(is_cut)), np.diff(step.starts))
+        united = united.take(group_of[whole.last])
+    return plan.part_marks(step, whole, united)
 
 
 def _late_records_fold(plan: MergePlan, step: MergeStep, marks: Marks) -> MergeStep:
@@ -116,14 +121,13 @@ def _cut(step: MergeStep, cuts: Flags) -> tuple[MergeStep, Flags]:
 def _has_op(step: MergeStep, name: str) -> Flags:
     """For each group, whether the column got a value, even NULL, since it was last replaced."""
     ops = column_ops(step, name, ones(len(step.order)).view(np.int8))
-    flags: Flags = np.logical_or.reduceat(ops != SKIP, step.starts[:-1])
-    return flags
+    return any_of(ops != SKIP, step.starts)
 
 
-def _folded(plan: MergePlan, step: MergeStep) -> Folded:
+def _folded(plan: MergePlan, step: MergeStep, *, drops_deletes: bool) -> Folded:
     if len(step.starts) - 1 < len(step.order):
-        return plan.fold(step, False)
-    return picked(step, plan.output, step.order, False)
+        return plan.fold(step, drops_deletes)
+    return picked(step, plan.output, step.order, drops_deletes)
 
 
 def decided(plan: MergePlan, arrays: list[pa.Array], kinds: Kinds, pending: Flags) -> Kinds:

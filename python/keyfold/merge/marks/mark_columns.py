@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from keyfold.kernels.buffers import Rows, Words
+from keyfold.kernels.groups.any_of import unite_words
 from keyfold.kernels.ops import DELETE
 from keyfold.lazy import cached_property
 from keyfold.merge.column_results import combine
@@ -88,6 +89,8 @@ class Bits:
 
     def of_column(self, texts: pa.Array, column: str) -> RowWords:
         """The words of a stored column."""
+        if texts.null_count == len(texts):
+            return RowWords(self.of_text(None, column)[None, :], np.zeros(len(texts), np.int32))
         encoded = texts.dictionary_encode(null_encoding="encode")
         words = [self.of_text(text, column) for text in encoded.dictionary.to_pylist()]
         distinct = np.array(words, dtype=np.uint64).reshape(len(words), self.words)
@@ -95,12 +98,18 @@ class Bits:
 
     def to_column(self, words: Words, column: str) -> pa.Array:
         """The stored column of words."""
-        kind = pa.binary(8 * self.words)
+        first = words[:1]
+        if len(words) and (words == first).all():
+            text = self.to_text(first, column)
+            kind = pa.utf8()
+            return pa.nulls(len(words), kind) if text is None else pa.repeat(text, len(words))
+        kind = pa.binary(8 * self.words) if self.words > 1 else pa.uint64()
         buffer = pa.py_buffer(np.ascontiguousarray(words))
-        raw = pa.Array.from_buffers(kind, len(words), [None, buffer])
-        encoded = raw.dictionary_encode()
-        found = [np.frombuffer(key, dtype=np.uint64) for key in encoded.dictionary.to_pylist()]
-        texts = pa.array([self.to_text(bits, column) for bits in found], pa.utf8())
+        encoded = pa.Array.from_buffers(kind, len(words), [None, buffer]).dictionary_encode()
+        held = encoded.dictionary.buffers()[-1]  # of fixed width, one after another
+        found = np.frombuffer(held, np.uint64, len(encoded.dictionary) * self.words)
+        rows = found.reshape(-1, self.words)
+        texts = pa.array([self.to_text(bits, column) for bits in rows], pa.utf8())
         return texts.take(encoded.indices)
 
 
@@ -129,6 +138,14 @@ class RowWords:
             return np.full(len(self), bool(len(found)) and bool(found[0]))
         flags: Flags = found[self.which]
         return flags
+
+    def united(self, order: Rows, starts: Rows) -> RowWords:
+        """One row of words for each group, with the bits of all its rows."""
+        out = np.empty((len(starts) - 1, self.distinct.shape[1]), dtype=np.uint64)
+        which = np.arange(len(self)) if self.which is None else self.which
+        own = np.require(self.distinct, requirements=("C", "W"))  # kernels take no read-only arrays
+        unite_words(own, np.require(which, np.int32, ("C", "W")), order, starts, out)
+        return RowWords(out)
 
     def take(self, rows: Rows | Flags) -> RowWords:
         """The words of some rows."""
@@ -197,9 +214,8 @@ class Marks:
 
     def united(self, order: Rows, starts: Rows) -> Marks:
         """One row of marks for each group: the columns that any of its rows names or replaces."""
-        return self._with(
-            np.bitwise_or.reduceat(self.named.rows[order], starts[:-1], axis=0),
-            np.bitwise_or.reduceat(self.replaced.rows[order], starts[:-1], axis=0),
+        return Marks(
+            self.bits, self.named.united(order, starts), self.replaced.united(order, starts)
         )
 
     def _with(self, named: Words, replaced: Words) -> Marks:
@@ -207,6 +223,8 @@ class Marks:
 
     def everything(self, flags: Flags) -> Marks:
         """Marks whose flagged rows replace everything."""
+        if not flags.any():
+            return self
         everything = self.bits.full | self.bits.pack([0])
         added = np.where(flags[:, None], everything, np.uint64(0))
         return self._with(self.named.rows, self.replaced.rows | added)
@@ -219,17 +237,23 @@ class Marks:
 
     def replacing(self, column: str, flags: Flags) -> Marks:
         """Marks whose flagged rows replace a column by nothing."""
+        if not flags.any():
+            return self
         bits = self.bits.pack([0, self.bits.places[column]])
         added = np.where(flags[:, None], bits, np.uint64(0))
         return self._with(self.named.rows, self.replaced.rows | added).without(column, flags)
 
     def plain(self, flags: Flags) -> Marks:
         """Marks whose flagged rows have none."""
+        if not flags.any():
+            return self
         named = np.where(flags[:, None], self.bits.full, self.named.rows)
         return self._with(named, np.where(flags[:, None], np.uint64(0), self.replaced.rows))
 
     def without(self, column: str, flags: Flags) -> Marks:
         """Marks whose flagged rows don't name a column."""
+        if not flags.any():
+            return self
         bit = self.bits.pack([self.bits.places[column]])
         removed = np.where(flags[:, None], bit, np.uint64(0))
         return self._with(self.named.rows & ~removed, self.replaced.rows)

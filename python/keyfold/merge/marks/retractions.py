@@ -4,14 +4,17 @@ What a retraction removes or takes back may be in a file that is not merged. The
 it replaces that. A row that needs no mark says the same by its values: those of a sum, for example.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 
 from keyfold.aggregates.declaration import Aggregate, Ops
 from keyfold.kernels.buffers import validity
+from keyfold.kernels.groups.any_of import any_of
 from keyfold.kernels.ops import DELETE, RETRACT, SKIP
 from keyfold.merge.engine import Folded, MergeStep
-from keyfold.merge.marks.mark_columns import Flags, Marks
+from keyfold.merge.marks.mark_columns import Marks
 
 
 def removed_before(step: MergeStep, folded: Folded, marks: Marks) -> Marks:
@@ -23,23 +26,27 @@ def removed_before(step: MergeStep, folded: Folded, marks: Marks) -> Marks:
     is_removal = step.kinds == DELETE
     if step.marks is not None:
         is_removal &= ~step.marks.is_marked
-    is_removed = np.logical_or.reduceat(is_removal[step.order], step.starts[:-1])
-    marks = marks.everything(is_removed & ~is_removal[step.last] & (np.diff(step.starts) > 1))
-    return marks.plain(is_removal[step.last])
+    is_removed, is_last = any_of(is_removal[step.order], step.starts), is_removal[step.last]
+    marks = marks.everything(is_removed & ~is_last & (np.diff(step.starts) > 1))
+    return marks.plain(is_last)
 
 
 def taken_back(
-    step: MergeStep, name: str, aggregate: Aggregate, ops: Ops, result: pa.Array, marks: Marks
+    step: MergeStep,
+    name: str,
+    aggregate: Aggregate,
+    ops: Callable[[], Ops],
+    result: pa.Array,
+    marks: Marks,
 ) -> Marks:
     """The marks of rows, of which one column is NULL though a value was taken back: it replaces
-    what is there. If all its records are passed over, the column is not named.
+    what is there. If all its records are passed over, the column is not named. `ops` gives the
+    operations on the column, in merge order: few columns need them.
     """
-    starts = step.starts[:-1]
     if not aggregate.passes_nulls:
-        has_value: Flags = np.logical_or.reduceat(ops != SKIP, starts)
-        return marks.without(name, ~has_value)
-    takes = (ops == RETRACT) & (validity(step.columns[name]) == 1)[step.order]
-    if not aggregate.retracts_alone or not takes.any():
+        does = ops() != SKIP
+        return marks if does.all() else marks.without(name, ~any_of(does, step.starts))
+    if not (aggregate.retracts_alone and result.null_count):
         return marks
-    is_null = validity(result) == 0
-    return marks.replacing(name, np.logical_or.reduceat(takes, starts) & is_null)
+    takes = (ops() == RETRACT) & (validity(step.columns[name]) == 1)[step.order]
+    return marks.replacing(name, any_of(takes, step.starts) & (validity(result) == 0))

@@ -18,7 +18,7 @@ from keyfold.aggregates import aggregates
 from keyfold.aggregates.declaration import Aggregate
 from keyfold.errors import TableError
 from keyfold.merge.column_aggregate import chosen_aggregate
-from keyfold.merge.engine import Engine, Fold, Folded, MergeStep, shown, without
+from keyfold.merge.engine import Engine, Fold, Folded, MergeStep, without
 from keyfold.merge.engines.aggregation import ignores_retract
 from keyfold.merge.engines.partial_update.definition import REFUSED, definition
 from keyfold.merge.engines.partial_update.group_columns import SequenceGroupStep
@@ -101,7 +101,10 @@ def _fold(plan: _Plan, step: MergeStep, drops_deletes: bool) -> Folded:
         step = without(step, is_retract(step.kinds))
     if not plan.takes_retracts:
         _check_retracts(plan, step)
-    grouped = SequenceGroupStep(plan.layout, step, plan.groups, plan.removes_on_delete)
+    removes = plan.removes_on_delete
+    grouped = SequenceGroupStep(
+        plan.layout, step, plan.groups, removes_on_delete=removes, drops=drops_deletes
+    )
     arrays = []
     for column in plan.columns:
         if column.is_key:
@@ -116,8 +119,7 @@ def _fold(plan: _Plan, step: MergeStep, drops_deletes: bool) -> Folded:
                     column.name, column.group, column.aggregate, column.ignores_retract
                 )
             )
-    folded = Folded(arrays, grouped.kinds, step.last)
-    return shown(folded) if drops_deletes else folded
+    return Folded(arrays, grouped.kinds, grouped.last_rows)
 
 
 def _check_retracts(plan: _Plan, step: MergeStep) -> None:
@@ -189,7 +191,7 @@ def _touched(
     groups = tuple(g for g in sequence_groups(options) if step.columns.keys() >= {*g.fields})
     if step.marks is None or not groups:
         return {}
-    grouped = SequenceGroupStep(layout, step, groups, options[REMOVES])
+    grouped = SequenceGroupStep(layout, step, groups, removes_on_delete=options[REMOVES])
     columns = [_column(layout, options, groups, name) for g in groups for name in g.columns]
     return {
         column.name: grouped.touched(column.name, column.group, column.aggregate)
