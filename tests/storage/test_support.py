@@ -34,6 +34,11 @@ def changed(folder: Path, **options: str) -> TableLayout:
         ("branch", "b"),
         ("scan__snapshot_id", "1"),
         ("scan__mode", "from-snapshot"),
+        ("scan__bucket", "0"),
+        ("chain_table__enabled", "true"),
+        ("row_tracking__enabled", "true"),
+        ("data_evolution__enabled", "true"),
+        ("pk_clustering_override", "true"),
     ],
 )
 def test_unreadable(tmp_path: Path, option: str, value: str) -> None:
