@@ -37,9 +37,7 @@ def spark_jars() -> Path:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         sys.exit(f"{sys.executable} has no pyspark, whose Scala compiler builds the jar")
-    jars = Path(spec.origin).parent / "jars"
-    check_spark(jars)
-    return jars
+    return Path(spec.origin).parent / "jars"
 
 
 def check_spark(jars: Path) -> None:
@@ -98,6 +96,7 @@ def manifest() -> bytes:
 
 def build(directory: Path) -> Path:
     """Compile and pack into `directory`, replacing whatever jar of keyfold was there."""
+    check_spark(spark_jars())
     directory.mkdir(parents=True, exist_ok=True)
     target = directory / f"keyfold-{version()}.jar"
     with tempfile.TemporaryDirectory() as scratch:
@@ -113,5 +112,12 @@ def build(directory: Path) -> Path:
 
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("directory", type=Path, help="the folder to put the jar into")
-    print(build(arguments.parse_args().directory))
+    into = arguments.add_mutually_exclusive_group(required=True)
+    into.add_argument("directory", type=Path, nargs="?", help="the folder to put the jar into")
+    into.add_argument("--check", action="store_true", help="only compile, against any Spark")
+    said = arguments.parse_args()
+    if said.check:
+        with tempfile.TemporaryDirectory() as unpacked:
+            compile_into(Path(unpacked))
+    else:
+        print(build(said.directory))
