@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,9 @@ def blocks(language: str) -> list[str]:
     return [text for found, text in BLOCK.findall(page) if found == language]
 
 
-@pytest.fixture(scope="module")
-def server(spark: SparkSession) -> Iterator[str]:
-    """The address of a Spark Connect server in the JVM of the shared session."""
+@contextmanager
+def connect_server(spark: SparkSession) -> Iterator[str]:
+    """The address of a Spark Connect server in the JVM of a session."""
     service = "org.apache.spark.sql.connect.service.SparkConnectService$"
     connect = spark._jvm.java.lang.Class.forName(service).getField("MODULE$").get(None)
     context = spark.sparkContext._jsc.sc()
@@ -41,6 +42,13 @@ def server(spark: SparkSession) -> Iterator[str]:
     yield f"sc://127.0.0.1:{connect.localPort()}"
     default = getattr(connect, "stop$default$1")
     connect.stop(default(), default())
+
+
+@pytest.fixture(scope="module")
+def server(spark: SparkSession) -> Iterator[str]:
+    """That of the shared session."""
+    with connect_server(spark) as address:
+        yield address
 
 
 class Pipeline:

@@ -50,19 +50,19 @@ def by_start(version: Version) -> tuple[int, int]:
     return version[0], version[3]
 
 
-def random_events(draw: random.Random) -> list[Event]:
+def random_events(draw: random.Random, count: int = EVENTS, keys: int = KEYS) -> list[Event]:
     """Each has a sequence of its own; a tenth come twice; most are near their place, some far."""
     events = [
         {
-            "id": draw.randrange(KEYS),
+            "id": draw.randrange(keys),
             "name": draw.choice([None, "ann", "bob"]),
             "city": draw.choice([None, "Oslo", "Rome"]),
             "op": draw.choice("UUUUUD"),
             "at": at,
         }
-        for at in range(EVENTS * 9 // 10)
+        for at in range(count * 9 // 10)
     ]
-    events += draw.sample(events, EVENTS - len(events))
+    events += draw.sample(events, count - len(events))
     late = [draw.expovariate(1 / 4000) if draw.random() < 0.3 else 0 for _ in events]
     order = sorted(range(len(events)), key=lambda one: events[one]["at"] + late[one])
     return [events[one] for one in order]
