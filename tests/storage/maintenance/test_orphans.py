@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from keyfold.errors import TableError
+from keyfold.storage.branching import branches
 from keyfold.storage.maintenance.orphans import remove_orphans
 from keyfold.storage.maintenance.retained import metadata
 from keyfold.storage.table import Table
@@ -117,6 +118,29 @@ def test_tags_and_branches_use_files(tmp_path: Path) -> None:
     assert len(orphans(found)) > 1
     assert data_files(found) == live(found, 4)
     assert manifest_files(found) == metadata(found.manifests, found.snapshots.read(4))
+
+
+def test_a_table_that_paimon_moved_on_to_a_branch(tmp_path: Path) -> None:
+    """The branch has lost the snapshot that it began with, so Paimon's fast_forward puts its newest
+    one above those of the table, which have other files.
+    """
+    found = tables.table(tmp_path)
+    append(found, tables.message(found))
+    branch(found, 1)
+    beside = branches.open_branch(found, "b")
+    for _ in range(3):
+        append(beside, tables.message(beside))
+    for _ in range(2):
+        append(found, tables.message(found))
+    expired(beside)
+    location = Path(found.layout.location)
+    shutil.copytree(f"{beside.layout.home}/snapshot", location / "snapshot", dirs_exist_ok=True)
+    held = live(found, 1, 2, 3, 4)
+    assert len(held) == 6
+    branches.delete(found, "b")
+    assert data_files(found) == held
+    age_all(found)
+    assert orphans(found) == []
 
 
 @pytest.mark.parametrize("removals", range(0, 14, 2))

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -198,12 +197,18 @@ def _read_in_use(table: Table) -> set[str]:
     numbers = sorted(table.snapshots.ids())
     own = [found for n in numbers if (found := table.snapshots.find(n)) is not None]
     needed: set[str] = set()
-    begins = _oldest_whole(manifests, own)
-    begins += [after for before, after in pairwise(own) if after.id != before.id + 1]
-    for snapshot in [*keeping.tags, *keeping.branched, *begins]:
-        needed |= metadata(manifests, snapshot) | _live(manifests, snapshot)
-    for snapshot in own[1:]:  # all else that they hold, they or those between have added
-        needed |= metadata(manifests, snapshot) | _added(manifests, manifests.changed(snapshot))
+    _leave_out_expiring(manifests, own)
+    for snapshot in [*keeping.tags, *keeping.branched]:
+        needed |= metadata(manifests, snapshot) | _live(manifests, manifests.listed(snapshot))
+    last: list[Record] = []
+    for snapshot in own:
+        listed = manifests.listed(snapshot)
+        needed |= metadata(manifests, snapshot)
+        if last and _names(listed[: len(last)]) == _names(last):
+            needed |= _added(manifests, listed[len(last) :])  # the one before has all else
+        else:  # merged manifests, or those of a branch that the table was moved on to
+            needed |= _live(manifests, listed)
+        last = listed
     for changelog in keeping.changelogs:
         needed |= metadata(manifests, changelog, may_lack_lists=True)
         needed |= data_names(manifests, changelog, may_lack_lists=True)
@@ -214,27 +219,28 @@ def _read_in_use(table: Table) -> set[str]:
     return needed
 
 
-def _oldest_whole(manifests: Manifests, own: list[Any]) -> list[Any]:
-    """The first of the snapshots. Those that an expiry, killed since, has begun to remove are taken
-    out of `own` before.
-    """
+def _names(listed: Sequence[Record]) -> list[str]:
+    return [one["_FILE_NAME"] for one in listed]
+
+
+def _leave_out_expiring(manifests: Manifests, own: list[Any]) -> None:
+    """Take the first snapshots out that an expiry, killed since, has begun to remove."""
     while len(own) > 1 and not _is_whole(manifests, own[0]):
         del own[0]
-    return own[:1]
 
 
 def _is_whole(manifests: Manifests, snapshot: Snapshot) -> bool:
     is_whole = False
     with unless_missing():
         metadata(manifests, snapshot)
-        _live(manifests, snapshot)
+        _live(manifests, manifests.listed(snapshot))
         is_whole = True
     return is_whole
 
 
-def _live(manifests: Manifests, snapshot: Snapshot) -> set[str]:
-    """Names of the files that a snapshot holds."""
-    parts = manifests.live(snapshot).parts()
+def _live(manifests: Manifests, listed: Sequence[Record]) -> set[str]:
+    """Names of the files that a snapshot of these manifests holds."""
+    parts = manifests.live_in(listed).parts()
     return {name for one, rows in parts for name in one.names_of(rows.tolist())}
 
 
