@@ -1,14 +1,18 @@
 """The contents of manifests are kept compressed, and a few of them decompressed for a while."""
 
 import gc
+import io
+import weakref
 from pathlib import Path
 
+import fastavro
 import pytest
 
 from keyfold.resources.cache import Cache
 from keyfold.storage.commits import commit
 from keyfold.storage.metadata import manifest_columns
-from keyfold.storage.metadata.manifest_columns import ManifestColumns
+from keyfold.storage.metadata.manifest_columns import VIEWS, ManifestColumns
+from keyfold.storage.metadata.manifest_decoding import columns_of
 from tests.storage import tables
 
 FILES, COUNT = 300, 4
@@ -57,3 +61,21 @@ def test_a_view_outlives_its_place(made: list[ManifestColumns]) -> None:
     assert len({id(one) for one in others}) == COUNT - 1
     assert bytes(view) == bytes(made[0].view)
     assert len(view) == size
+
+
+def test_small_manifests_are_not_kept_for_their_views(
+    made: list[ManifestColumns], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A view is little beside the columns that stay with it."""
+    own = Cache[memoryview](1 << 20, VIEWS._weight)
+    monkeypatch.setattr(manifest_columns, "VIEWS", own)
+    one, buffer = made[0], io.BytesIO()
+    fastavro.writer(buffer, one.schema, [one.record(0)])
+    found = [
+        weakref.ref(columns_of(f"small-{number}", buffer.getvalue(), one.shapes))
+        for number in range(300)
+    ]
+    gc.collect()
+    left = [kept.memory for of in found if (kept := of()) is not None]
+    assert len(left) > 50
+    assert sum(left) < 2 << 20

@@ -242,7 +242,8 @@ class ManifestColumns:
 
 
 VIEW_BYTES = 64 << 20  # of ten full manifests
-VIEWS: Cache[memoryview] = Cache(VIEW_BYTES, len)
+# with the columns that they are of, which stay as long: of many small manifests they are most
+VIEWS: Cache[memoryview] = Cache(VIEW_BYTES, lambda view: len(view) + _OBJECTS)
 
 
 class ListedFile(LiveFile):
