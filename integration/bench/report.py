@@ -27,6 +27,12 @@ cell). Without Spark, both readers get the same buckets, one for each task, and 
 keyfold's in two processes with Arrow's `max`, Paimon's in two threads with `max` in a Scala loop.
 The last column compares unlike things: keyfold with Spark's work in it, Paimon without. A page
 of its own tells [where the time of a read goes](profile.md)."""
+ICEBERG = """\
+Delta has deletion vectors, and so has Iceberg, whose tables are merge-on-read of format 3. Delta
+deletes keys by MERGE, the others by DELETE with a subquery."""
+NO_ICEBERG = """\
+Delta has deletion vectors, and deletes keys by MERGE, keyfold by DELETE with a subquery.
+Iceberg was not measured: `make build/iceberg/.installed` makes what it needs."""
 HEADS = {
     "overlap": "keys that runs share",
     "key": "key columns",
@@ -95,12 +101,12 @@ def statements(figures: Figures, settings: Settings) -> str:
         ratios = [times(figures.ratio(case, system)) for system in systems[1:]]
         rows.append([name, *cells, *ratios])
     heads = ["", *(f"{NAMES[s]}, s" for s in systems), "x Delta", "x Iceberg"]
+    measured = any(figures.get(f"rows/{name}", "iceberg") for name in STATEMENTS)
     return (
         f"## Statements that change rows of {settings.base.total:,}\n\n"
         + table(heads, rows)
-        + "\nDelta has deletion vectors, and so has Iceberg, whose tables are merge-on-read of "
-        "format 3. Delta deletes keys by MERGE, the others by DELETE with a subquery. The read is "
-        "of all cells, before the statements.\n"
+        + f"\n{ICEBERG if measured else NO_ICEBERG} The read is of all cells, before the "
+        "statements.\n"
     )
 
 
@@ -157,7 +163,7 @@ def merges(figures: Figures, settings: Settings, pictures: dict[str, str]) -> st
 
 def others_who_merge(figures: Figures, settings: Settings) -> str:
     """Other systems with the same answer."""
-    cells = []
+    cells, about = [], engines.LEFT_OUT
     for engine in ENGINES:
         for system in ("window", "pypaimon", "pypaimon-rust", *engines.SYSTEMS):
             shape = settings.few if system == "pypaimon" else settings.main
@@ -165,9 +171,10 @@ def others_who_merge(figures: Figures, settings: Settings) -> str:
             if found := figures.get(case, system):
                 ratios = [times(figures.ratio(case, system, ours=o)) for o in ("keyfold", "reader")]
                 name = f"`{engine}` by {NAMES[system]}"
+                about = engines.ABOUT if system in engines.SYSTEMS else about
                 cells.append([name, f"{shape.total:,}", cell(found, settings.repeat), *ratios])
     heads = ["", "rows", "s", "x keyfold's time", "x its reader's"]
-    return f"Other ways to the same answers:\n\n{table(heads, cells)}\n{engines.ABOUT}\n"
+    return f"Other ways to the same answers:\n\n{table(heads, cells)}\n{about}\n"
 
 
 def sweep(figures: Figures, settings: Settings, name: str, pictures: dict[str, str]) -> str:

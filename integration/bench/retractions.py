@@ -1,13 +1,15 @@
 """Retractions in merges, in memory, one core: `python -m integration.bench.retractions [rows]`.
 
-Four runs of random keys, of whose rows a tenth are retractions. Processor time of the merge that a
-reader makes: of the runs as they were written; and of one run, the others having been compacted
-into another, which then has marks. The best of five, kernels compiled.
+Four runs of random keys, of whose rows a tenth are -D. Processor time of the merge that a reader
+makes: of the runs as they were written; and of the oldest, the others having been compacted into
+another, which may have marks then. Last the time of that compaction. The best of five turns, taken
+with the same rows without -D, kernels compiled.
 """
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -51,10 +53,12 @@ def written(rows: int, part: float) -> list[pa.RecordBatch]:
 
 
 def as_runs(found: Sequence[pa.RecordBatch]) -> list[SortedRun]:
-    return [
-        SortedRun((rows.slice(at, ROUND) for at in range(0, rows.num_rows, ROUND)), (n, n))
-        for n, rows in enumerate(found, 1)
-    ]
+    return [SortedRun(rounds(rows), (n, n)) for n, rows in enumerate(found, 1)]
+
+
+def rounds(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The rows of a run, as its reader hands them out."""
+    return (rows.slice(at, ROUND) for at in range(0, rows.num_rows, ROUND))
 
 
 def compacted(table: TableLayout, found: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
@@ -66,14 +70,17 @@ def compacted(table: TableLayout, found: Sequence[pa.RecordBatch]) -> pa.RecordB
     return pa.Table.from_batches(list(merged)).combine_chunks().to_batches()[0]
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """Of processor time, the best of some rounds."""
-    times = []
+def ratio(work: Callable[[], object], base: Callable[[], object]) -> float:
+    """Of the processor's time, the best of some rounds of each, which take turns."""
+    times: list[tuple[float, ...]] = []
     for _ in range(ROUNDS):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return min(times)
+        at = [time.process_time()]
+        for one in (work, base):
+            one()
+            at.append(time.process_time())
+        times.append((at[1] - at[0], at[2] - at[1]))
+    best = [min(of) for of in zip(*times, strict=True)]
+    return best[0] / best[1]
 
 
 def read(table: TableLayout, found: Sequence[pa.RecordBatch]) -> int:
@@ -85,18 +92,18 @@ def main(rows: int) -> None:
     """Print the figures of each table."""
     pa.set_cpu_count(1)
     jit.warm()
-    print(f"{'processor time, no retractions = 1':36} {'retractions':>12} {'after a minor':>14}")
+    heads = f"{'retractions':>12} {'after a minor':>14} {'the minor':>10}"
+    print(f"{'processor time, no retractions = 1':36} {heads}")
     for name, options in TABLES.items():
         table = layout(COLUMNS, ["id"], options)
         plain, runs = written(rows, 0.0), written(rows, PART)
         marked = [runs[0], compacted(table, runs[1:])]
         whole = [plain[0], compacted(table, plain[1:])]
-        every = seconds(lambda of=plain, t=table: read(t, of))
-        retracted = seconds(lambda of=runs, t=table: read(t, of)) / every
-        base = seconds(lambda of=whole, t=table: read(t, of))
-        after = seconds(lambda of=marked, t=table: read(t, of)) / base
+        retracted = ratio(partial(read, table, runs), partial(read, table, plain))
+        after = ratio(partial(read, table, marked), partial(read, table, whole))
+        minor = ratio(partial(compacted, table, runs[1:]), partial(compacted, table, plain[1:]))
         shown = f"{after:.2f}{'' if is_marked(marked[1]) else ', no marks'}"
-        print(f"{name:36} {retracted:12.2f} {shown:>14}", flush=True)
+        print(f"{name:36} {retracted:12.2f} {shown:>14} {minor:10.2f}", flush=True)
 
 
 if __name__ == "__main__":

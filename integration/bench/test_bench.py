@@ -10,8 +10,18 @@ import sys
 from pathlib import Path
 
 from integration import TOP
-from integration.bench import figures, groups, growth, many_files, marked, written_files
-from integration.bench.cases import ENGINES
+from integration.bench import (
+    figures,
+    groups,
+    growth,
+    many_files,
+    marked,
+    measure,
+    report,
+    retractions,
+    written_files,
+)
+from integration.bench.cases import ENGINES, full
 from integration.bench.engines import systems as engines
 from integration.bench.session import SYSTEMS
 from integration.bench.without_spark import __main__ as without_spark
@@ -94,6 +104,31 @@ def test_many_files(tmp_path: Path) -> None:
     assert found.startswith("# Before\n\n## Many files: ")
     assert found.endswith(GROWN)
     assert all(f"| {what} | " in found for what in many_files.STEPS.values())
+
+
+def test_each_run_of_retractions_has_its_own_rows() -> None:
+    found = retractions.written(50, 0.1)
+    given = [list(run.batches) for run in retractions.as_runs(found)]
+    assert given == [[rows] for rows in found]
+    assert found[0] != found[1]
+
+
+def test_the_page_says_nothing_of_systems_that_were_not_measured(tmp_path: Path) -> None:
+    settings, case = full(tmp_path), f"merge/deduplicate/{full(tmp_path).main.name}"
+
+    def page(*measured: tuple[str, str]) -> str:
+        results = {of: figures.Result(*of, measure.Times(1.0, ())) for of in measured}
+        found = figures.Figures(results, [], {})
+        return report.statements(found, settings) + report.others_who_merge(found, settings)
+
+    assert "format 3" not in page()
+    assert "Iceberg was not measured" in page()
+    assert "LakeSoul and ClickHouse were not measured" in page()
+    assert "FINAL" not in page()
+    every = page(("rows/MERGE of 1 %", "iceberg"), (case, "clickhouse"))
+    assert "format 3" in every
+    assert "FINAL" in every
+    assert "not measured" not in every
 
 
 def test_answers_that_differ_are_found() -> None:

@@ -25,8 +25,10 @@ from keyfold.read import scan_plan
 from keyfold.read.request import ReadRequest
 from keyfold.storage.catalogs.warehouse import open_catalog
 
+LEFT_OUT = """\
+LakeSoul and ClickHouse were not measured: `make build/engines/.installed` makes their
+environment."""
 ABOUT = """\
-LakeSoul and ClickHouse are measured where `make build/engines/.installed` made their environment.
 LakeSoul 2.0's merge reader gets the very files of keyfold's table, two threads, and its batches are
 touched with Arrow's `max`; from Python it keeps the last record of a key and takes no other merge
 operator. ClickHouse (chdb 4.4) has the same rows in a format of its own, one part a run, and

@@ -26,7 +26,9 @@ from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout
 
 FILES_OF_RANGE = 100_000  # a manifest has 20,000 at most, and one or two are of two ranges
-MOST_WORK = 0.25  # of what one process does, for each task at a time: they take thrice as long
+# Of what one process does, for each task at a time. A guess: on two cores tasks took 1.5 to 2 times
+# as long as one process (docs/scale.md), and no cluster of more was there to measure.
+MOST_WORK = 0.25
 KEPT_BYTES = 64 << 20  # of decoded manifests, within the cap of a worker
 _VIEW_BYTES = 16 << 20  # of those that are decompressed
 
