@@ -37,6 +37,7 @@ from keyfold.storage.metadata.entries import (
     Place,
     by_place,
     created_millis,
+    decode_keys,
     split_of,
 )
 from keyfold.storage.metadata.live_files import Asked
@@ -117,6 +118,7 @@ def plan(table: Table, asked: CompactionRequest) -> tuple[CompactionSpec, list[P
     is_awaited = _is_awaited(options)
     places = by_place(files).items()
     found = {at: of for at, of in places if _is_asked(asked, at, of, is_awaited=is_awaited)}
+    decode_keys(file for file in files if (file.partition, file.bucket) in found)
     earliest = earliest_kept(table.layout, options)
     rewriting = Rewriting.of(options, asked.lacking, may_hold_old(table, earliest))
     rewriting = replace(rewriting, drops_marked=asked.strategy == FULL)

@@ -16,7 +16,7 @@ from keyfold.compact.kept_deletes import NONE, first_kept
 from keyfold.compact.pick import BucketRun, PickRules, bucket_runs
 from keyfold.files.sections import runs, sections
 from keyfold.options.declared import TableOptions
-from keyfold.storage.metadata.entries import LiveFile, Place, by_place
+from keyfold.storage.metadata.entries import LiveFile, Place, by_place, decode_keys
 from keyfold.storage.table import Table
 from keyfold.storage.waiting_files import waiting
 from keyfold.wire.layout import TableLayout, sql_name
@@ -71,6 +71,7 @@ def table_health(
     follow it.
     """
     places = by_place(files)
+    decode_keys(files)
     whole = _Whole.of(places, options, call)
     found = [_health(place, files, whole) for place, files in places.items()]
     found += [_of_waiting(place, files, whole) for place, files in by_place(postponed).items()]

@@ -15,7 +15,7 @@ from keyfold.read.plan_head import PlanHead
 from keyfold.read.provenance import divided
 from keyfold.read.request import ReadRequest
 from keyfold.resources.garbage import makes_many
-from keyfold.storage.metadata.entries import LiveFile, Place, by_place, split_of
+from keyfold.storage.metadata.entries import LiveFile, Place, by_place, decode_keys, split_of
 from keyfold.storage.metadata.partition_bounds import Partition
 from keyfold.storage.metadata.snapshot_files import listed_count
 from keyfold.storage.table import Table
@@ -49,6 +49,7 @@ def plan_lookup(
     own, metadata = divided(layout, columns)
     read = tuple(dict.fromkeys((*own, *layout.key)))
     scan = replace(head.scan(read, files), metadata=metadata, **table.named_by)
+    decode_keys(files)
     found = sorted(by_place(files).items(), key=lambda item: str(item[0]))
     places = (_bucket(table, place, of_bucket) for place, of_bucket in found)
     return LookupPlan(tuple(columns), scan, tuple(places))

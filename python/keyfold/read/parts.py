@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from keyfold.read.request import Units
-from keyfold.storage.metadata.entries import LiveFile, Place
+from keyfold.storage.metadata.entries import LiveFile, Place, decode_keys
 from keyfold.storage.metadata.file_columns import FileColumns, takes_nothing_back
 from keyfold.storage.metadata.live_files import LiveFiles
 from keyfold.storage.metadata.manifest_columns import Numbers
@@ -32,16 +32,13 @@ class Reading:
     divide: Callable[[Sequence[LiveFile]], list[KeyedSection]] | None
     lone: Callable[[LiveFile], bool] | None
 
-    def kept(self, files: Sequence[LiveFile]) -> list[KeyedSection]:
-        """The sections of a bucket that may hold rows of interest."""
-        seen = files if self.as_read is None else list(map(self.as_read, files))
-        found: list[KeyedSection] = [(file,) for file in seen]
-        if self.divide is not None:
-            found = self.divide(seen)
-        return found if self.lone is None else [one for one in found if self._is_kept(one)]
+    def seen(self, file: LiveFile) -> LiveFile:
+        """The file as it is read."""
+        return file if self.as_read is None else self.as_read(file)
 
-    def _is_kept(self, section: KeyedSection) -> bool:
-        return len(section) > 1 or self.lone is None or self.lone(section[0])
+    def divided(self, files: Sequence[LiveFile]) -> list[KeyedSection]:
+        """The sections of a bucket's files as they are read."""
+        return [(file,) for file in files] if self.divide is None else self.divide(files)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +65,7 @@ class ScanParts:
         sections = _sections(reading, files, places, others) if len(others) else {}
         if reading.lone is not None:
             numbers = np.flatnonzero(alone)
-            alone[numbers] = [bool(reading.kept([one])) for one in files.files(numbers)]
+            alone[numbers] = list(map(reading.lone, map(reading.seen, files.files(numbers))))
         by_first = {int(firsts[place]): found for place, found in sections.items() if found}
         alone[list(by_first)] = True
         numbers = np.flatnonzero(alone)
@@ -87,10 +84,10 @@ class ScanParts:
     def sections_of(self, part: int) -> Sequence[KeyedSection]:
         """The sections of a part."""
         found = self.sections.get(part)
-        return self.reading.kept([self._alone(part)]) if found is None else found
+        return [(self._alone(part),)] if found is None else found
 
     def _alone(self, part: int) -> LiveFile:
-        return self.files.file(self.firsts.item(part))
+        return self.reading.seen(self.files.file(self.firsts.item(part)))
 
     def are_as_stored(self) -> bool:
         """Whether files are read as they are stored."""
@@ -156,8 +153,20 @@ class ScanParts:
 def _sections(
     reading: Reading, files: FileColumns, places: Numbers, numbers: Numbers
 ) -> dict[int, list[KeyedSection]]:
-    """The sections of the buckets of these files, by the numbers of their places."""
+    """The sections of the buckets of these files, by the numbers of their places. Files are looked
+    at in the order of their manifests, which might be decompressed again for each bucket.
+    """
     held: dict[int, list[LiveFile]] = {}
-    for place, file in zip(places[numbers].tolist(), files.files(numbers), strict=True):
+    every = list(map(reading.seen, files.files(numbers)))
+    decode_keys(every)
+    for place, file in zip(places[numbers].tolist(), every, strict=True):
         held.setdefault(place, []).append(file)
-    return {place: reading.kept(found) for place, found in held.items()}
+    found = {place: reading.divided(of_place) for place, of_place in held.items()}
+    if reading.lone is None:
+        return found
+    alone = {id(one[0]) for sections in found.values() for one in sections if len(one) == 1}
+    gone = {id(file) for file in every if id(file) in alone and not reading.lone(file)}
+    return {
+        place: [one for one in sections if len(one) > 1 or id(one[0]) not in gone]
+        for place, sections in found.items()
+    }

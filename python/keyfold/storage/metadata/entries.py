@@ -198,6 +198,14 @@ def by_place(files: Iterable[LiveFile]) -> dict[Place, list[LiveFile]]:
     return found
 
 
+def decode_keys(files: Iterable[LiveFile]) -> None:
+    """Decode the keys of files, which are kept, in the order of the files: mostly that of their
+    manifests, which might be decompressed again for each bucket.
+    """
+    for file in files:
+        _ = file.first, file.last
+
+
 def highest_sequence(files: Iterable[LiveFile]) -> int:
     """The greatest number of any row, -1 without rows. Raises CorruptDataError if no number can
     follow.

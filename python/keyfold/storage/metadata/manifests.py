@@ -265,13 +265,20 @@ def even_parts(count: int) -> Iterator[tuple[int, int]]:
 
 
 def _copied(entries: Sequence[tuple[ManifestColumns, int]]) -> bytes:
-    """A manifest of entries of others."""
-    buffer, parts = io.BytesIO(), list[bytes]()
+    """A manifest of entries of others. Each of these is gone through at once: in the order of the
+    entries it might be decompressed again for each of them.
+    """
+    buffer, parts = io.BytesIO(), [b""] * len(entries)
     fastavro.writer(buffer, _ENTRY_SCHEMA, (), codec=CODEC)
     header = buffer.getvalue()
-    own = opened(header).schema
-    for one, row in entries:
-        parts.append(one.entry(row) if one.schema_text == own else _again(one.record(row)))
+    own, places = opened(header).schema, dict[ManifestColumns, list[int]]()
+    for place, (one, _) in enumerate(entries):
+        places.setdefault(one, []).append(place)
+    for one, of_one in places.items():
+        is_own = one.schema_text == own
+        for place in of_one:
+            row = entries[place][1]
+            parts[place] = one.entry(row) if is_own else _again(one.record(row))
     return header + b"".join(blocks(parts, header[-SYNC_BYTES:]))
 
 
