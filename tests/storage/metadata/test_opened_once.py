@@ -3,6 +3,7 @@ compressed, and of few the content stays.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from keyfold.lookup.lookup_plan import plan_lookup
 from keyfold.read.parts import Reading, ScanParts
 from keyfold.resources.cache import Cache
 from keyfold.storage.commits import commit
+from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.metadata import manifest_columns
 from keyfold.storage.metadata.documents import AvroFile, opened
 from keyfold.storage.metadata.entries import LiveFile
@@ -76,7 +78,7 @@ def test_plans_of_scans(table: Table, openings: list[int]) -> None:
 
 def test_plans_of_filtered_scans(table: Table, openings: list[int]) -> None:
     def keeps(file: LiveFile) -> bool:
-        return file.value_stats(table.layout)["v"][1] == 9 and file.bucket > 0
+        return bool(file.value_stats(table.layout)["v"][1] == 9 and file.bucket > 0)
 
     live, _ = table.to_read(Asked())
     parts = ScanParts.of(Reading(None, each, keeps), live)
@@ -86,6 +88,19 @@ def test_plans_of_filtered_scans(table: Table, openings: list[int]) -> None:
 def test_plans_of_compactions(table: Table, openings: list[int]) -> None:
     _, steps = plan(table, CompactionRequest("full"))
     assert len(steps) == BUCKETS
+
+
+def test_commits_of_compactions(table: Table, openings: list[int]) -> None:
+    _, steps = plan(table, CompactionRequest("full"))
+    ready = list[Compaction]()
+    for step in (one.step for one in steps):
+        made = tables.message(table, bucket=step.bucket, total=BUCKETS)
+        files = (replace(made.files[0], level=step.level),)
+        ready.append(Compaction(step, [replace(made, files=files)]))
+    damaged.forget()
+    openings.clear()
+    assert commit.compact(table, ready) == (MANIFESTS + 1, {})
+    assert len(tables.reload(table).live_files()) == BUCKETS
 
 
 def test_health(table: Table, openings: list[int]) -> None:

@@ -31,6 +31,7 @@ from keyfold.storage.metadata.entries import (
     by_place,
     changelog_of,
     created_millis,
+    decode_keys,
     rewritten,
 )
 from keyfold.storage.metadata.live_files import Asked, LiveFiles
@@ -78,7 +79,9 @@ def fitting(
     """
     buckets: dict[Place, list[LiveFile]] = {one.place: [] for one in compactions}
     found = _around(table, base, buckets)
-    for file in found.in_places(buckets.keys()):
+    files = found.in_places(buckets.keys())
+    _look_at(files, compactions)
+    for file in files:
         buckets[file.partition, file.bucket].append(file)
     before, replaced = dict(buckets), Replaced(table)
     deleted: list[Record] = []
@@ -101,6 +104,17 @@ def fitting(
         told += changelog_of(table.shapes, one.messages)
         buckets[one.place] = kept + put
     return replaced.entries(base, Entries(deleted + ours, told), before, buckets)
+
+
+def _look_at(files: Sequence[LiveFile], compactions: Iterable[Compaction]) -> None:
+    """Read the keys of files, and the entries of those that compactions take away, in the order of
+    the files.
+    """
+    decode_keys(files)
+    taken = {(*one.place, *file) for one in compactions for file in one.taken}
+    for file in files:
+        if (file.partition, file.bucket, file.name, file.level) in taken:
+            _ = file.record
 
 
 def _around(table: Table, base: Snapshot | None, places: Collection[Place]) -> LiveFiles:
