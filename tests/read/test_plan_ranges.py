@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from keyfold.errors import TableError
 from keyfold.read import plan_ranges
 from keyfold.read.plan_ranges import PartitionRange, cut, of_range, ranges
 from keyfold.read.request import ReadRequest, Units
@@ -105,6 +106,9 @@ def test_few_files_and_first_rows_are_planned_at_once(tmp_path: Path) -> None:
         replace(request, filters=(where("=", "p", 3),)),
     ):
         assert ranges(table, other) == [], other
+    wrong = replace(request, options={"keyfold.plan-in-tasks.files": "5 lightyears"})
+    with pytest.raises(TableError, match=r"plan-in-tasks.files.*whole number.*5 lightyears"):
+        ranges(table, wrong)
 
 
 def test_manifests_of_any_partition_are_read_once(tmp_path: Path) -> None:

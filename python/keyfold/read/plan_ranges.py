@@ -105,9 +105,9 @@ def whole_ranges(table: Table) -> list[PartitionRange]:
 
 def _least(table: Table, request: ReadRequest) -> int:
     """The files from which tasks plan, by the options of the read or the table."""
-    option = TableOptions.plan_in_tasks_from
-    asked = request.options.get(option.name)
-    return table.options.plan_in_tasks_from if asked is None else option.parse(asked)
+    if TableOptions.plan_in_tasks_from.name not in request.options:
+        return table.options.plan_in_tasks_from
+    return PlanHead.of(table, request).settings.plan_in_tasks_from
 
 
 def _entries(listed: Record) -> int:
