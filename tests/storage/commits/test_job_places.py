@@ -1,5 +1,6 @@
 """The buckets of a job are those of its messages, as objects or as texts."""
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -23,6 +24,7 @@ def test_places_are_those_of_the_messages(tmp_path: Path, seed: int) -> None:
             )
             for _ in range(count)
         ]
+        messages = [replace(one, changelog=one.files[: draw.randrange(3)]) for one in messages]
         found = JobPlaces.of(messages)
         assert found == JobPlaces.of(Messages(texts_of(messages)))
         for values, partition in found.partitions.items():
@@ -34,3 +36,4 @@ def test_places_are_those_of_the_messages(tmp_path: Path, seed: int) -> None:
         assert {*found.partitions.values()} == {one.partition for one in messages}
         assert found.every == {one.total_buckets for one in messages}
         assert found.files == sum(len(one.files) for one in messages)
+        assert found.changelog == sum(len(one.changelog) for one in messages)
