@@ -1,5 +1,6 @@
 """The table that two jobs meet at, and what they bring."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,20 @@ NEW = [{"k": 2, "v": 200}, {"k": 3, "v": 300}]
 ADDED = {"change": "add_column", "name": ["w"], "type": "long"}
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> str:
+@pytest.fixture(scope="session")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with a table of one bucket: two runs of the same two keys."""
-    tables.table(tmp_path, tables.new_table(bucket="1"))
-    jobs.written(str(tmp_path), [{"k": 1, "v": 1}, {"k": 2, "v": 2}])
-    jobs.written(str(tmp_path), OLD)
-    return str(tmp_path)
+    folder = tmp_path_factory.mktemp("warehouse")
+    tables.table(folder, tables.new_table(bucket="1"))
+    jobs.written(str(folder), [{"k": 1, "v": 1}, {"k": 2, "v": 2}])
+    jobs.written(str(folder), OLD)
+    return folder
+
+
+@pytest.fixture
+def folder(warehouse: Path, tmp_path: Path) -> str:
+    """A copy of the warehouse."""
+    return str(shutil.copytree(warehouse, tmp_path, dirs_exist_ok=True))
 
 
 def rows(folder: str) -> dict[int, Any]:

@@ -2,9 +2,11 @@
 one that was killed is replaced in a moment.
 """
 
+import itertools
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import sys
 import traceback
@@ -12,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 CONTEXT = multiprocessing.get_context("forkserver")
@@ -40,6 +43,18 @@ def killed_at(step: int, folder: str, job: Callable[..., Any], *args: Any) -> bo
     process.join()
     assert process.exitcode in (0, -signal.SIGKILL), f"ended by an error at step {step}"
     return process.exitcode != 0
+
+
+def left_at_steps(folder: str, kept: Path, job: Callable[..., Any], *args: Any) -> list[str]:
+    """What a process that does a job leaves in `folder` if it is killed before each of the steps
+    in which it changes something there: copies in another folder, in the order of the steps. The
+    last one is what it leaves at its end. One process makes them all, and lives.
+    """
+    process = CONTEXT.Process(target=_copying, args=(folder, kept, job, args))
+    process.start()
+    process.join()
+    assert process.exitcode == 0, "the job failed"
+    return [str(kept / str(step)) for step in range(len(list(kept.iterdir())))]
 
 
 def meanwhile(
@@ -93,6 +108,17 @@ def _doomed(step: int, folder: str, job: Callable[..., Any], args: tuple[Any, ..
     job(*args)
 
 
+def _copying(folder: str, kept: Path, job: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    steps = itertools.count()
+
+    def keep(*_: Any) -> None:
+        shutil.copytree(folder, kept / str(next(steps)))
+
+    before_change(folder, keep)
+    job(*args)
+    keep()
+
+
 @dataclass
 class _Countdown:
     left: int
@@ -116,7 +142,7 @@ def before_change(folder: str, call: Callable[[str, str], None]) -> None:
         writes = event == "open" and args[2] is not None and args[2] & (os.O_WRONLY | os.O_RDWR)
         if event in _CHANGES or writes:
             path = os.fsdecode(args[0]) if isinstance(args[0], str | bytes | os.PathLike) else ""
-            if path.startswith((folder, _HELD)):
+            if path.startswith((f"{folder}/", _HELD)):
                 call(event, path)
 
     sys.addaudithook(hook)
