@@ -6,6 +6,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ import pytest
 from keyfold.kernels import jit
 from keyfold.kernels.sealed import DamagedError, SealedFiles
 from tests import disks
+from tests.kernels import fresh
 
+Run = Callable[..., list[str]]
 PACKAGE = Path(jit.__file__).resolve().parent.parent
 PROGRAM = """
 import numpy as np
@@ -26,12 +29,25 @@ print(sum(hits.values()), jit.CACHE_DIRECTORY)
 """
 
 
-def run(program: str, root: Path, **environment: str) -> list[str]:
-    """The words a new process prints whose cache is below `root`."""
-    known = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), jit.CACHE_VARIABLE: str(root)}
+# It declares one kernel, which is compiled in a fraction of a second.
+FEW = """
+from keyfold.kernels import jit
+from keyfold.kernels.groups import by_key as groups
+jit.load_sources = lambda: None
+jit.DECLARED[:] = [d for d in jit.DECLARED if d[0] is groups.mark_words]
+"""
+
+
+def environment(root: Path, **more: str) -> dict[str, str]:
+    """That of a process whose cache is below `root`."""
+    return {**os.environ, "PYTHONPATH": str(PACKAGE.parent), jit.CACHE_VARIABLE: str(root), **more}
+
+
+def run_whole(program: str, root: Path, **more: str) -> list[str]:
+    """The words that a process prints which shares nothing with others."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
-        env=known | environment,
+        env=environment(root, **more),
         capture_output=True,
         text=True,
         check=True,
@@ -39,7 +55,16 @@ def run(program: str, root: Path, **environment: str) -> list[str]:
     return done.stdout.split()
 
 
-def test_the_next_process_loads_what_one_compiled_and_wipes_what_is_broken(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def run() -> Iterator[Run]:
+    """The words that a new process prints whose cache is below a folder."""
+    with fresh.running() as started:
+        yield lambda program, root, **more: started.run(program, environment(root, **more)).split()
+
+
+def test_the_next_process_loads_what_one_compiled_and_wipes_what_is_broken(
+    run: Run, tmp_path: Path
+) -> None:
     hits, place = run(PROGRAM, tmp_path)
     assert hits == "0"
     assert stat.S_IMODE(Path(place).stat().st_mode) == 0o700
@@ -50,7 +75,7 @@ def test_the_next_process_loads_what_one_compiled_and_wipes_what_is_broken(tmp_p
     assert run(PROGRAM, tmp_path) == ["1", place]
 
 
-def test_the_same_package_elsewhere_loads_it_too(tmp_path: Path) -> None:
+def test_the_same_package_elsewhere_loads_it_too(run: Run, tmp_path: Path) -> None:
     copy = shutil.copytree(PACKAGE, tmp_path / "elsewhere" / "keyfold", symlinks=True)
     (copy / "kernels" / "groups" / "by_key.py").touch()
     hits, place = run(PROGRAM, tmp_path / "cache")
@@ -58,7 +83,7 @@ def test_the_same_package_elsewhere_loads_it_too(tmp_path: Path) -> None:
     assert run(PROGRAM, tmp_path / "cache", PYTHONPATH=str(copy.parent)) == ["1", place]
 
 
-def test_two_versions_share_a_root(tmp_path: Path) -> None:
+def test_two_versions_share_a_root(run: Run, tmp_path: Path) -> None:
     """Another numba, and another keyfold: each has its folder, and none wipes the other's."""
     copy = shutil.copytree(PACKAGE, tmp_path / "newer" / "keyfold", symlinks=True)
     edited = copy / "kernels" / "groups" / "by_key.py"
@@ -89,22 +114,22 @@ print(re.search("\\tv[a-z]", code) is not None, bool(get_host_cpu_features().get
 
 def test_code_for_the_baseline_is_loaded_by_other_processors(tmp_path: Path) -> None:
     """An image is made on one machine and runs on others."""
-    hits, place = run(PROGRAM, tmp_path, **BASELINE)
+    hits, place = run_whole(PROGRAM, tmp_path, **BASELINE)
     assert hits == "0"
-    assert run(OF_ANOTHER + PROGRAM, tmp_path, **BASELINE) == ["1", place]
-    assert run(PROGRAM, tmp_path)[1] != place
-    of_this, has_avx = run(WIDE, tmp_path / "of this one")
+    assert run_whole(OF_ANOTHER + PROGRAM, tmp_path, **BASELINE) == ["1", place]
+    assert run_whole(PROGRAM, tmp_path)[1] != place
+    of_this, has_avx = run_whole(WIDE, tmp_path / "of this one")
     assert of_this == has_avx
-    assert run(WIDE, tmp_path / "of all", **BASELINE) == ["False", has_avx]
+    assert run_whole(WIDE, tmp_path / "of all", **BASELINE) == ["False", has_avx]
 
 
-def test_nowhere_to_write_still_runs(tmp_path: Path) -> None:
+def test_nowhere_to_write_still_runs(run: Run, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("no directory")
     assert run(PROGRAM, blocked) == ["0", "None"]
 
 
-def test_a_folder_that_others_may_swap_is_not_used(tmp_path: Path) -> None:
+def test_a_folder_that_others_may_swap_is_not_used(run: Run, tmp_path: Path) -> None:
     root = tmp_path / "root"
     assert run(PROGRAM, root)[1].startswith(f"{root}/kernels-")
     root.chmod(0o777)
@@ -112,7 +137,7 @@ def test_a_folder_that_others_may_swap_is_not_used(tmp_path: Path) -> None:
 
 
 @disks.needs_mount
-def test_a_disk_without_room_still_runs(tmp_path: Path) -> None:
+def test_a_disk_without_room_still_runs(run: Run, tmp_path: Path) -> None:
     """At each of its steps: folder, lock, index, code."""
     warm = PROGRAM + "jit.DECLARED.clear()\njit.load_sources = lambda: None\njit.warm()"
     for inodes in range(2, 9):
@@ -129,7 +154,7 @@ def damage(file: Path, bits: random.Random) -> None:
     file.write_bytes(content)
 
 
-def test_files_with_wrong_bits_are_compiled_again(tmp_path: Path, seed: int) -> None:
+def test_files_with_wrong_bits_are_compiled_again(run: Run, tmp_path: Path, seed: int) -> None:
     """LLVM ends the process that loads machine code with a wrong bit."""
     _, place = run(PROGRAM, tmp_path)
     for kind in ("nbc", "nbi"):
@@ -164,58 +189,43 @@ def test_any_edited_source_is_another_cache(tmp_path: Path) -> None:
 
 
 def test_racing_processes_compile_once(tmp_path: Path) -> None:
-    program = (
-        "from keyfold.kernels import jit\nfrom keyfold.kernels.groups import by_key as groups\n"
-        "jit.load_sources()\njit.DECLARED[:] = "
-        "[d for d in jit.DECLARED if d[0] is groups.mark_words]\njit.warm()\n"
-        "print(sum(groups.mark_words.stats.cache_misses.values()))"
-    )
-    known = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), jit.CACHE_VARIABLE: str(tmp_path)}
+    program = f"{FEW}jit.warm()\nprint(sum(groups.mark_words.stats.cache_misses.values()))"
+    command = [sys.executable, "-c", program]
     racing = [
-        subprocess.Popen([sys.executable, "-c", program], env=known, stdout=subprocess.PIPE)
+        subprocess.Popen(command, env=environment(tmp_path), stdout=subprocess.PIPE)
         for _ in range(3)
     ]
     misses = [int(process.communicate()[0]) for process in racing]
     assert sorted(misses) == [0, 0, 1]
 
 
-def test_helpers_fill_the_cache(tmp_path: Path) -> None:
+def test_helpers_fill_the_cache(run: Run, tmp_path: Path) -> None:
     few = (
-        "jit.load_sources()\nnames = 'mark_words', 'hash_bytes'\n"
+        "from keyfold.kernels import jit\nfrom keyfold.kernels.groups import by_key\n"
+        "from keyfold.kernels.folds import elements\njit.load_sources = lambda: None\n"
+        "names = 'mark_words', 'hash_bytes'\n"
         "jit.DECLARED[:] = [d for d in jit.DECLARED if d[0].__name__ in names]\n"
     )
-    unloaded = few + "jit.load_sources = lambda: None\n"
-    helper = f"import sys\nfrom keyfold.kernels import jit\n{unloaded}jit.compile_share(1, 2)"
+    helper = f"import sys\n{few}jit.compile_share(1, 2)"
     program = (
-        f"from keyfold.kernels import jit\n{unloaded}jit.LEAST_SHARE, jit.HELPER = 1, {helper!r}\n"
+        f"{few}jit.LEAST_SHARE, jit.HELPER = 1, {helper!r}\n"
         "jit.os.sched_getaffinity = lambda process: {0, 1}\nassert jit.warm() == 2\n"
         "print(*(sum(d[0].stats.cache_hits.values()) for d in jit.DECLARED[:2]))"
     )
     assert sorted(run(program, tmp_path)) == ["0", "1"]
 
 
-def test_who_warms_up_from_the_cache_compiles_nothing(tmp_path: Path) -> None:
-    few = (
-        "from keyfold.kernels import jit\nfrom keyfold.kernels.groups import by_key as groups\n"
-        "jit.load_sources()\njit.DECLARED[:] = "
-        "[d for d in jit.DECLARED if d[0] is groups.mark_words]\n"
-    )
+def test_who_warms_up_from_the_cache_compiles_nothing(run: Run, tmp_path: Path) -> None:
     program = (
-        f"{few}jit.load_sources, jit.FILLER = lambda: None, {few + 'jit.warm()'!r}\n"
-        "assert jit.warm_from_cache() == 1\n"
+        f"{FEW}jit.FILLER = {FEW + 'jit.warm()'!r}\nassert jit.warm_from_cache() == 1\n"
         "print(*(sum(found.values()) for found in groups.mark_words.stats[-2:]))"
     )
     assert run(program, tmp_path) == ["1", "0"]
 
 
-def test_a_call_finds_what_was_warmed_up(tmp_path: Path) -> None:
+def test_a_call_finds_what_was_warmed_up(run: Run, tmp_path: Path) -> None:
     """Programs without a fork server load kernels as they call them."""
-    few = (
-        "from keyfold.kernels import jit\nfrom keyfold.kernels.groups import by_key as groups\n"
-        "jit.load_sources()\njit.DECLARED[:] = "
-        "[d for d in jit.DECLARED if d[0] is groups.mark_words]\nprint(jit.warm())"
-    )
-    assert run(few, tmp_path) == ["1"]
+    assert run(f"{FEW}print(jit.warm())", tmp_path) == ["1"]
     hits, _ = run(PROGRAM, tmp_path)
     assert hits == "1"
 
