@@ -75,7 +75,7 @@ def compared(spark: SparkSession, folder: Path) -> None:
     ]
     for name, count, lines, by_python in cases:
         place = Path(tempfile.mkdtemp(dir=folder))
-        compile_scala(HEAD + (lines % count if "%d" in lines else lines), place)
+        compile_scala({"Block": HEAD + (lines % count if "%d" in lines else lines)}, place)
         for _ in range(2):  # the second time everything is compiled
             of_client = spent(lambda: {jvm, *descendants(jvm)}, partial(call, spark, place))
             own = spent(lambda: {os.getpid()}, by_python)

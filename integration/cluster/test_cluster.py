@@ -21,11 +21,6 @@ from integration.demo.tables import QUESTIONS
 from integration.faults import processes
 
 Told = dict[str, list[dict[str, Any]]]
-COMPILED = {
-    "spark.sql.codegen.wholeStage": "true",
-    "spark.sql.codegen.factoryMode": "FALLBACK",
-    "spark.sql.adaptive.enabled": "true",
-}
 VIEWS = ("flights", "planes", "airlines", "weather", "weather_hours", "aircraft_numbers")
 
 
@@ -112,12 +107,6 @@ def jobs(cluster: Cluster, environment: Installation, data: Path) -> Jobs:
     return Jobs(cluster, environment, data)
 
 
-@pytest.fixture(scope="module")
-def jar(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The Scala jobs."""
-    return str(job_jar.build(tmp_path_factory.mktemp("jar") / "jobs.jar"))
-
-
 def test_the_workers_own_python_lacks_keyfold() -> None:
     done = subprocess.run(
         ["python3", "-c", "import keyfold"],
@@ -130,20 +119,19 @@ def test_the_workers_own_python_lacks_keyfold() -> None:
 
 
 def test_pyspark_job(jobs: Jobs, answers: Told, tmp_path: Path) -> None:
-    """With code that Spark compiles, which the other jobs here do without."""
-    compiled = [f"--conf={name}={value}" for name, value in COMPILED.items()]
+    """Its questions are compiled, which the other jobs here do without."""
     script = ["--py-files", str(demo_tables()), "demo_job.py"]
-    assert told(jobs.run(tmp_path, "spark-submit", *compiled, *script)) == answers
+    assert told(jobs.run(tmp_path, "spark-submit", *script)) == answers
 
 
 def test_sql_script(jobs: Jobs, answers: Told, tmp_path: Path) -> None:
     assert told(jobs.run(tmp_path, "spark-sql", "-f", "demo.sql")) == answers
 
 
-def test_scala_job_with_shipped_wheel(jobs: Jobs, answers: Told, jar: str, tmp_path: Path) -> None:
+def test_scala_job_with_shipped_wheel(jobs: Jobs, answers: Told, jar: Path, tmp_path: Path) -> None:
     archive = str(tmp_path / "keyfold-env.tgz")
     jobs.environment.keyfold("archive", archive)
-    job = ["--class", "keyfold.jobs.Demo", jar]
+    job = ["--class", "keyfold.jobs.Demo", str(jar)]
     assert told(jobs.run(tmp_path, "spark-submit", *job, archive=archive)) == answers
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from integration.cluster import clusters, job_jar, yarn
+from integration.cluster import clusters, yarn
 from integration.sessions import INTERPRETED, QUICK_JVM
 from keyfold.kernels import jit
 
 ROWS = 20_000
 
 
-def test_jobs(wheel_file: Path, tmp_path: Path) -> None:
+def test_jobs(wheel_file: Path, jar: Path, tmp_path: Path) -> None:
     """One in PySpark and one in Scala, at the same time."""
     quick = {name.replace(".", "_"): value for name, value in INTERPRETED.items()}
     quick |= {f"spark_{who}_extraJavaOptions": QUICK_JVM for who in ("driver", "executor")}
@@ -25,7 +25,7 @@ def test_jobs(wheel_file: Path, tmp_path: Path) -> None:
     for of in ("executorEnv", "yarn_appMasterEnv"):
         quick[f"spark_{of}_{jit.CACHE_VARIABLE.replace('_', '__')}"] = kernels
     environment = clusters.installed(tmp_path, wheel_file)
-    scala = ["--class", "keyfold.jobs.OnYarn", str(job_jar.build(tmp_path / "jobs.jar"))]
+    scala = ["--class", "keyfold.jobs.OnYarn", str(jar)]
     with yarn.running(tmp_path, environment) as cluster:
         jobs = (
             cluster.submit("client", "client", [str(yarn.JOB)], **quick),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -12,7 +13,7 @@ from integration.paimon.library import SPARK_JARS, START
 from keyfold.setup.session import jar_path
 
 WRAPPED = """
-object Block {{
+object {name} {{
   def run(): String = {{
     val printed = new java.io.ByteArrayOutputStream
     Console.withOut(printed)(body())
@@ -25,16 +26,11 @@ object Block {{
 """
 
 
-def run_scala(spark: SparkSession, lines: str, folder: Path) -> str:
-    """What the lines print; a compiler's error fails."""
-    compile_scala(lines, folder)
-    return call(spark, folder)
-
-
-def compile_scala(lines: str, folder: Path) -> None:
-    """The lines as the class `Block` in a folder; a compiler's error fails."""
-    source = folder / "Block.scala"
-    source.write_text(WRAPPED.format(lines=lines))
+def compile_scala(blocks: Mapping[str, str], folder: Path) -> None:
+    """The lines of each block as the class of its name in a folder; a compiler's error fails."""
+    source = folder / "Blocks.scala"
+    made = [WRAPPED.format(name=name, lines=lines) for name, lines in blocks.items()]
+    source.write_text("".join(made))
     command = [
         *START,
         "-Xss8m",
@@ -53,14 +49,14 @@ def compile_scala(lines: str, folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def call(spark: SparkSession, folder: Path) -> str:
-    """What the class `Block` of a folder prints, run in the JVM of a session."""
+def call(spark: SparkSession, folder: Path, name: str = "Block") -> str:
+    """What a class of a folder prints, run in the JVM of a session."""
     assert spark._jvm is not None
     java = spark._jvm.java
     urls = spark.sparkContext._gateway.new_array(java.net.URL, 1)
     urls[0] = java.io.File(str(folder)).toURI().toURL()
     parent = java.lang.Thread.currentThread().getContextClassLoader()
-    block = java.net.URLClassLoader(urls, parent).loadClass("Block")
+    block = java.net.URLClassLoader(urls, parent).loadClass(name)
     nothing = spark.sparkContext._gateway.new_array(java.lang.Object, 0)
     none = spark.sparkContext._gateway.new_array(java.lang.Class, 0)
     return str(block.getMethod("run", none).invoke(None, nothing))

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from integration.docs.java_block import run_java
 from integration.docs.pages import DOCS, PAGES, README, TOP
-from integration.docs.scala_block import run_scala
+from integration.docs.scala_block import call, compile_scala
 from integration.faults.processes import DEADLINE
 from integration.sessions import conf
 
@@ -116,6 +116,20 @@ def run_shell(text: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.fixture(scope="module")
+def scala(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The blocks of Scala, compiled together: most of that is the start of the compiler."""
+    folder = tmp_path_factory.mktemp("scala")
+    blocks = {class_of(block): block.text for block in BLOCKS if block.language == "scala"}
+    compile_scala(blocks, folder)
+    return folder
+
+
+def class_of(block: Block) -> str:
+    """What the class of a block of Scala is called."""
+    return f"{block.page.stem.title().replace('-', '')}{block.number}"
+
+
 @pytest.mark.skipif(pyspark.__version__.startswith("4.2."), reason="clause of Spark 4.3")
 @pytest.mark.parametrize("block", NEWER, ids=str)
 def test_newer_block(spark: SparkSession, block: Block) -> None:
@@ -126,7 +140,11 @@ def test_newer_block(spark: SparkSession, block: Block) -> None:
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block not in NEWER], ids=str)
 def test_block(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: Block
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    block: Block,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     in_fresh_namespace(spark, block)
@@ -135,7 +153,7 @@ def test_block(
     elif block.language == "python":
         printed = run_python(block.text, block.page)
     elif block.language == "scala":
-        printed = run_scala(spark, block.text, tmp_path)
+        printed = call(spark, request.getfixturevalue("scala"), class_of(block))
     elif block.language == "java":
         printed = run_java(spark, block.text, tmp_path)
     else:

@@ -41,7 +41,7 @@ def halted(spark: SparkSession, table: str, place: Path) -> dict[str, Any] | Non
     """
     rows, merged = harness.rows_of(spark, table), harness.merged(spark, table)
     jvm = harness.jvm_of(spark)
-    permanent = harness.only_permanent(spark, table)
+    permanent, directory = harness.only_permanent(spark, table), harness.directory_of(spark)
     driver = permanent - processes.children(jvm)
     before = {name: count(place, name) for name in ("bucket-0/*", "bucket-1/*", "snapshot/s*")}
     statement = harness.merge(table, rows, "AND t.pad IS NOT NULL")
@@ -62,6 +62,7 @@ def halted(spark: SparkSession, table: str, place: Path) -> dict[str, Any] | Non
         return {
             "jvm": jvm,
             "workers": sorted(workers - victims),
+            "directory": directory,
             "rows": rows,
             "merged": merged,
         }

@@ -110,6 +110,12 @@ def children_of(spark: SparkSession) -> set[int]:
     return processes.workers(jvm_of(spark))
 
 
+def directory_of(spark: SparkSession) -> str:
+    """The private directory of this session's fork server."""
+    (server,) = processes.children(jvm_of(spark)) & children_of(spark)
+    return str(Path(f"/proc/{server}/fd/2").readlink().parent)
+
+
 def wide_table(spark: SparkSession, rows: int) -> str:
     """A table of rows too wide for a socket's buffer to hold many; two buckets."""
     spark.sql("CREATE NAMESPACE IF NOT EXISTS keyfold.s")

@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from integration.faults.harness import (
     SPILLED,
     WIDE,
     children_of,
+    directory_of,
     halted_merge,
     jvm_of,
     merged,
@@ -113,19 +113,13 @@ def faults(folder: Path, master: str) -> dict[str, Any]:
     return {**answer, "workers": left}
 
 
-def linger(folder: Path, ending: str) -> dict[str, Any]:
-    """Use readers, writers and the driver's worker; then exit at once, or wait to be killed."""
+def linger(folder: Path, _: str) -> dict[str, Any]:
+    """Use readers, writers and the driver's worker; then exit at once."""
     spark = start(folder)
     table = wide_table(spark, 100)
     spark.sql(f"SELECT count(pad) FROM {table}").collect()
     workers = sorted(children_of(spark))
-    (server,) = processes.children(jvm_of(spark)) & set(workers)
-    directory = Path(f"/proc/{server}/fd/2").readlink().parent
-    answer = {"jvm": jvm_of(spark), "workers": workers, "directory": str(directory)}
-    if ending == "wait":
-        tell(answer)
-        time.sleep(processes.DEADLINE)
-    return answer
+    return {"workers": workers, "directory": directory_of(spark)}
 
 
 def cluster(folder: Path, master: str) -> dict[str, Any]:
@@ -193,40 +187,6 @@ def first_query(folder: Path, argument: str) -> dict[str, Any]:
     return {**errors, "count": spark.sql(f"SELECT count(pad) FROM {table}").first()[0]}
 
 
-COUNTING = """
-import os
-import keyfold.questions.serve as serve
-real = serve.named
-def named(question, answers):
-    with open(os.environ["KEYFOLD_TEST_QUESTIONS"], "a") as file:
-        file.write(str(question.get("question")) + "\\n")
-    return real(question, answers)
-serve.named = named
-"""
-
-
-def questions(folder: Path, argument: str) -> dict[str, Any]:
-    """What the JVM asks Python for a query, for a self-join and for an INSERT."""
-    (folder / "sitecustomize.py").write_text(COUNTING)
-    asked = folder / "questions"
-    os.environ |= {"PYTHONPATH": str(folder), "KEYFOLD_TEST_QUESTIONS": str(asked)}
-    spark = sessions.start(folder)
-    spark.sql("CREATE NAMESPACE keyfold.s")
-    create_keyed(spark, "keyfold.s.t", "id BIGINT, v STRING", key="id")
-    spark.sql("INSERT INTO keyfold.s.t SELECT id, 'x' FROM range(1000)")
-
-    def during(query: str) -> tuple[list[str], int]:
-        asked.write_text("")
-        rows = len(spark.sql(query).collect())
-        return asked.read_text().split(), rows
-
-    query = "SELECT id, v FROM keyfold.s.t WHERE id < 500 ORDER BY v, id"
-    join = "SELECT a.v FROM keyfold.s.t a JOIN keyfold.s.t b ON a.id = b.id + 1"
-    insert = "INSERT INTO keyfold.s.t SELECT id, 'y' FROM range(10)"
-    counted, rows = during(query)
-    return {"asked": counted, "rows": rows, "join": during(join)[0], "insert": during(insert)[0]}
-
-
 def installed(folder: Path, argument: str) -> dict[str, Any]:
     """What tables hold whose function and engine come from a package installed at `argument`."""
     known = os.environ.get("PYTHONPATH", "")
@@ -248,8 +208,7 @@ def installed(folder: Path, argument: str) -> dict[str, Any]:
 
 
 SCENARIOS: dict[str, Callable[[Path, str], object]] = {
-    scenario.__name__: scenario
-    for scenario in (faults, linger, cluster, first_query, questions, installed)
+    scenario.__name__: scenario for scenario in (faults, linger, cluster, first_query, installed)
 }
 
 if __name__ == "__main__":

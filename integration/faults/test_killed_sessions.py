@@ -26,12 +26,13 @@ PYTHON_WRITERS, OURS, OTHERS = 12, 200, 100
 
 def test_a_session_killed_in_mid_write(spark: SparkSession, tmp_path: Path) -> None:
     """SIGKILL to the JVM while tasks write: nothing is seen of the job, nothing goes on running,
-    and its files are orphans.
+    the sockets and logs of the processes are gone, and its files are orphans.
     """
     with harness.running("writing", tmp_path) as (_, answer):
         assert processes.alive(answer["workers"])
         processes.kill(answer["jvm"])
         assert processes.wait_until(lambda: not processes.alive(answer["workers"]))
+    assert processes.wait_until(lambda: not Path(answer["directory"]).exists())
     spark.conf.set("spark.sql.catalog.killed", "keyfold.spark.KeyfoldCatalog")
     spark.conf.set("spark.sql.catalog.killed.warehouse", str(tmp_path / "warehouse"))
     name = "killed.s.wide"

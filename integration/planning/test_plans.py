@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.faults import harness
 from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours, plan_of, scans
 from integration.sessions import conf
@@ -91,15 +89,6 @@ def test_a_frame_sees_the_snapshot_of_each_run(spark: SparkSession) -> None:
     assert spark.table("keyfold.it.moving").count() == 1
     spark.sql("INSERT INTO keyfold.it.moving VALUES (2)")
     assert spark.table("keyfold.it.moving").count() == 2
-
-
-def test_one_planning_question_a_query(tmp_path: Path) -> None:
-    answer = harness.run("questions", tmp_path)
-    assert answer["rows"] == 500
-    assert answer["asked"].count("plan_scan") == 1, answer
-    assert answer["join"].count("plan_scan") == 2, answer
-    assert answer["insert"].count("plan_write") == 1, answer
-    assert answer["insert"].count("commit_write") == 1, answer
 
 
 def test_a_plan_of_several_frames(spark: SparkSession) -> None:

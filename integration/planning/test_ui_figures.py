@@ -1,4 +1,6 @@
-"""The figures of scans and writes in Spark's UI, value by value, through its SQL REST API."""
+"""The figures of scans and writes in Spark's UI, value by value, through its SQL REST API; and what
+statements ask Python.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,28 @@ from integration.planning import ui
 PEAK = "peak memory of a worker (most)"
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 Figures = dict[str, dict[str, str]]
+Questions = dict[str, list[str]]
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Figures:
-    """Figures by statement of `ui.STATEMENTS`."""
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Figures, Questions]:
+    """What the program says."""
     return ui.run(tmp_path_factory.mktemp("ui"))
+
+
+@pytest.fixture(scope="module")
+def shown(both: tuple[Figures, Questions]) -> Figures:
+    """Figures by statement of `ui.STATEMENTS`."""
+    return both[0]
+
+
+def test_one_planning_question_per_table_that_a_statement_reads_or_writes(
+    both: tuple[Figures, Questions],
+) -> None:
+    _, asked = both
+    assert asked["query"].count("plan_scan") == 1, asked
+    assert asked["join"].count("plan_scan") == 2, asked
+    assert asked["write"].count("plan_write") == asked["write"].count("commit_write") == 1, asked
 
 
 def amount(text: str) -> float:

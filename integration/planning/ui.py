@@ -1,16 +1,20 @@
-"""What Spark's UI shows of scans and writes, as its SQL REST API tells it.
+"""What Spark's UI shows of scans and writes, as its SQL REST API tells it, and what statements ask
+Python.
 
     python -m integration.planning.ui FOLDER
 
-runs statements in a Spark of its own, whose UI is on, and prints the figures of each as JSON.
+runs statements in a Spark of its own, whose UI is on, and prints as JSON the figures of each, and
+the questions that some ask.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +47,43 @@ STATEMENTS = {
 }
 
 
-def figures() -> dict[str, dict[str, str]]:
+COUNTING = """
+import os
+import keyfold.questions.serve as serve
+real = serve.named
+def named(question, answers):
+    with open(os.environ["KEYFOLD_TEST_QUESTIONS"], "a") as file:
+        file.write(str(question.get("question")) + "\\n")
+    return real(question, answers)
+serve.named = named
+"""
+ASKING = {
+    "query": f"SELECT k, v FROM {TABLE}_wide WHERE k < 500 ORDER BY v, k",
+    "join": f"SELECT a.v FROM {TABLE}_wide a JOIN {TABLE}_wide b ON a.k = b.k + 1",
+    "write": f"INSERT INTO {TABLE}_wide SELECT id, 'y' FROM range(10)",
+}
+
+
+def session(folder: Path) -> SparkSession:
+    """One whose UI is on, and whose Python writes the name of each question into a file."""
+    (folder / "sitecustomize.py").write_text(COUNTING)
+    known = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), known]))
+    os.environ["KEYFOLD_TEST_QUESTIONS"] = str(folder / "questions")
+    shown = {"spark.ui.enabled": "true", "spark.ui.port": "0"}
+    return sessions.start(folder, **(sessions.INTERPRETED | shown))
+
+
+def questions(spark: SparkSession, folder: Path) -> Iterator[list[str]]:
+    """The questions of each statement of `ASKING`."""
+    for statement in ASKING.values():
+        (folder / "questions").write_text("")
+        spark.sql(statement).collect()
+        yield (folder / "questions").read_text().split()
+
+
+def figures(spark: SparkSession) -> dict[str, dict[str, str]]:
     """Figures by statement and by their name in the UI; run in a process of its own."""
-    spark = sessions.start(Path(sys.argv[1]), spark__ui__enabled="true", spark__ui__port="0")
     for statement in SETUP:
         spark.sql(statement)
     before = len(executions(spark))
@@ -83,8 +121,8 @@ def of_keyfold(execution: dict[str, Any]) -> dict[str, str]:
     return {}
 
 
-def run(folder: Path) -> dict[str, dict[str, str]]:
-    """The figures, from a process of its own."""
+def run(folder: Path) -> tuple[dict[str, dict[str, str]], dict[str, list[str]]]:
+    """The figures, and the questions by statement, from a process of its own."""
     command = [sys.executable, "-m", "integration.planning.ui", str(folder)]
     done = subprocess.run(
         command,
@@ -95,9 +133,12 @@ def run(folder: Path) -> dict[str, dict[str, str]]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    answer: dict[str, dict[str, str]] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+    shown, asked = json.loads(done.stdout.splitlines()[-1])
+    return shown, asked
 
 
 if __name__ == "__main__":
-    print(json.dumps(figures()), flush=True)
+    started = session(Path(sys.argv[1]))
+    shown = figures(started)
+    asked = dict(zip(ASKING, questions(started, Path(sys.argv[1])), strict=True))
+    print(json.dumps([shown, asked]), flush=True)

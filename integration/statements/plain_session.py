@@ -1,15 +1,16 @@
-"""Statements that change rows. As a program it does them in a session without keyfold's extension:
-its output is a line of JSON for each statement, with what it was refused for, and the rows then.
+"""Statements that change rows. As a program it does them in a session without keyfold's extension,
+and what else such a session is asked for: its output is a line of JSON, the answers by name.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import keyfold
@@ -66,6 +67,40 @@ def run(spark: SparkSession) -> Iterator[tuple[str, str, str, list[Any]]]:
             yield name, sql, refused, found
 
 
+def writes(spark: SparkSession, name: str) -> tuple[Callable[[], object], ...]:
+    """Some columns and all, in SQL; some of a frame without and with the option for it."""
+    frame = spark.createDataFrame([(1, 2)], "k INT, n INT")
+    return (
+        lambda: spark.sql(f"INSERT INTO {name} (k, n) VALUES (1, 2)"),
+        lambda: spark.sql(f"INSERT INTO {name} VALUES (1, 2, 'y')"),
+        lambda: frame.writeTo(name).append(),
+        lambda: frame.writeTo(name).option("target-columns", "k,n").append(),
+    )
+
+
+def written(spark: SparkSession) -> Iterator[tuple[str, str, list[Any]]]:
+    """The engine, the error of each of `writes` and the row then."""
+    for engine in ("aggregation", "partial-update", "deduplicate"):
+        name = "keyfold.s.some_" + engine.replace("-", "_")
+        keys = f"'primary-key' = 'k', 'merge-engine' = '{engine}'"
+        spark.sql(f"CREATE TABLE {name} TBLPROPERTIES ({keys}) AS SELECT 1 k, 1 n, 'x' s")
+        for write in writes(spark, name):
+            error = ""
+            try:
+                write()
+            except PySparkException as refused:
+                error = str(refused)
+            yield engine, error, [] if error else list(spark.table(name).first())
+
+
+def functions(spark: SparkSession) -> tuple[list[Any], list[str]]:
+    """What functions of the catalog answer, and which of two it lists."""
+    calls = "keyfold.sum(n), keyfold.bitmap_union_count(keyfold.sys.to_bitmap(n))"
+    found = spark.sql(f"SELECT {calls} FROM VALUES (1), (2) AS t (n)").first()
+    listed = {row[0] for row in spark.sql("SHOW USER FUNCTIONS IN keyfold").collect()}
+    return list(found), sorted(listed & {"keyfold.sum", "keyfold.to_bitmap"})
+
+
 def plain(folder: Path) -> SparkSession:
     """A session with the catalog, and without the extension."""
     confs = sessions.INTERPRETED | {"spark.jars": str(keyfold.jar_path())}
@@ -78,5 +113,6 @@ def plain(folder: Path) -> SparkSession:
 
 
 if __name__ == "__main__":
-    for done in run(plain(Path(sys.argv[1]))):
-        print(json.dumps(done), flush=True)
+    session = plain(Path(sys.argv[1]))
+    answers = {"statements": [*run(session)], "writes": [*written(session)]}
+    print(json.dumps(answers | {"functions": functions(session)}), flush=True)

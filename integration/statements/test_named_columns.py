@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,46 +9,10 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from integration import TOP
-from integration.faults.processes import DEADLINE
 from tests import readers
 
 FreshName = Callable[[], str]
 
-WITHOUT = """
-import sys
-from pathlib import Path
-import keyfold
-from integration import sessions
-from pyspark.errors import PySparkException
-made = sessions.builder(Path(sys.argv[1])).config("spark.jars", str(keyfold.jar_path()))
-made = made.config("spark.sql.catalog.keyfold", "keyfold.spark.KeyfoldCatalog")
-for name in ("spark.keyfold.python", "spark.keyfold.driver.python"):
-    made = made.config(name, sys.executable)
-spark = made.config("spark.sql.catalog.keyfold.warehouse", sys.argv[1] + "/w").getOrCreate()
-spark.sql("CREATE NAMESPACE keyfold.it")
-for engine in ("aggregation", "partial-update", "deduplicate"):
-    name = "keyfold.it." + engine.replace("-", "_")
-    keys = f"'primary-key' = 'k', 'merge-engine' = '{engine}'"
-    spark.sql(f"CREATE TABLE {name} TBLPROPERTIES ({keys}) AS SELECT 1 AS k, 1 AS n, 'x' AS s")
-    frame = spark.createDataFrame([(1, 2)], "k INT, n INT")
-    for write in (
-        lambda: spark.sql(f"INSERT INTO {name} (k, n) VALUES (1, 2)"),
-        lambda: spark.sql(f"INSERT INTO {name} VALUES (1, 2, 'y')"),
-        lambda: frame.writeTo(name).append(),
-        lambda: frame.writeTo(name).option("target-columns", "k,n").append(),
-    ):
-        try:
-            write()
-            print(engine, "wrote", *spark.table(name).first())
-        except PySparkException as e:
-            line = "spark.sql.extensions=keyfold.spark.KeyfoldExtensions"
-            print(engine, "refused", line in str(e))
-calls = "keyfold.sum(n), keyfold.bitmap_union_count(keyfold.sys.to_bitmap(n))"
-print("functions", *spark.sql(f"SELECT {calls} FROM VALUES (1), (2) AS t (n)").first())
-named = {row[0] for row in spark.sql("SHOW USER FUNCTIONS IN keyfold").collect()}
-print("functions", *sorted(named & {"keyfold.sum", "keyfold.to_bitmap"}))
-"""
 SUM = (
     "'merge-engine' = 'aggregation', 'fields.n.aggregate-function' = 'sum', "
     "'fields.s.aggregate-function' = 'last_value'"
@@ -198,41 +160,6 @@ def test_overwriting_needs_a_merge_engine(spark: SparkSession, fresh_name: Fresh
     name = make(spark, fresh_name(), "'bucket' = '1'")
     with pytest.raises(PySparkException, match="only supported where rows fold"):
         spark.sql(f"INSERT INTO {name} WITH ('merge_mode' = 'overwrite') VALUES (1, 1, 'a')")
-
-
-@pytest.fixture(scope="module")
-def without_extension(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What a session without the extension prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, str(tmp_path_factory.mktemp("without"))],
-        cwd=TOP,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
-
-def test_without_the_extension_folding_tables_are_written_by_option_only(
-    without_extension: list[str],
-) -> None:
-    refused = ["refused True"] * 3
-    written = [line for line in without_extension if not line.startswith("functions")]
-    assert written == [
-        *(f"aggregation {words}" for words in [*refused, "wrote 1 2 x"]),
-        *(f"partial-update {words}" for words in [*refused, "wrote 1 2 x"]),
-        "deduplicate wrote 1 2 None",
-        "deduplicate wrote 1 2 y",
-        "deduplicate wrote 1 2 None",
-        "deduplicate wrote 1 2 None",
-    ]
-
-
-def test_without_the_extension_catalogs_have_their_functions(without_extension: list[str]) -> None:
-    found = [line for line in without_extension if line.startswith("functions")]
-    assert found == ["functions 3 2", "functions keyfold.sum keyfold.to_bitmap"]
 
 
 def test_pypaimon_refuses_marks_and_reads_what_has_none(

@@ -7,9 +7,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from integration import TOP
@@ -22,18 +22,21 @@ SPARKS_OWN = (
 )
 
 
-def without(folder: Path) -> list[Any]:
+@pytest.fixture(scope="module")
+def without(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the program says."""
-    command = [sys.executable, "-m", "integration.statements.plain_session", str(folder)]
+    folder = str(tmp_path_factory.mktemp("without"))
+    command = [sys.executable, "-m", "integration.statements.plain_session", folder]
     ran = subprocess.run(
         command, cwd=TOP, capture_output=True, text=True, timeout=DEADLINE, check=False
     )
     assert ran.returncode == 0, ran.stderr
-    return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("[")]
+    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return found
 
 
-def test_statements_are_right_or_refused(spark: SparkSession, tmp_path: Path) -> None:
-    expected, found, refused = list(run(spark)), without(tmp_path), {}
+def test_statements_are_right_or_refused(spark: SparkSession, without: dict[str, Any]) -> None:
+    expected, found, refused = list(run(spark)), without["statements"], {}
     assert [tuple(one[:2]) for one in found] == [one[:2] for one in expected]
     before: dict[str, Any] = {}
     for (table, sql, error, rows), (_, _, known, wanted) in zip(found, expected, strict=True):
@@ -45,3 +48,17 @@ def test_statements_are_right_or_refused(spark: SparkSession, tmp_path: Path) ->
     assert refused.keys() == {("sequence", ALL), ("padded", ALL)}, refused
     assert EXTENSION in refused["sequence", ALL]
     assert SPARKS_OWN in refused["padded", ALL]
+
+
+def test_tables_that_fold_are_written_whole_or_by_the_option(without: dict[str, Any]) -> None:
+    folds = [*3 * [(True, [])], (False, [1, 2, "x"])]
+    some, whole = (False, [1, 2, None]), (False, [1, 2, "y"])
+    assert [(engine, EXTENSION in error, row) for engine, error, row in without["writes"]] == [
+        *(("aggregation", *one) for one in folds),
+        *(("partial-update", *one) for one in folds),
+        *(("deduplicate", *one) for one in (some, whole, some, some)),
+    ]
+
+
+def test_catalogs_have_their_functions(without: dict[str, Any]) -> None:
+    assert without["functions"] == [[3, 2], ["keyfold.sum", "keyfold.to_bitmap"]]
