@@ -1,5 +1,5 @@
-"""The demo's job in PySpark, Scala and spark-sql on a cluster of real processes, by the recipes of
-docs/clusters.md: the same answers, which are plain Spark's.
+"""A job in PySpark, Scala and spark-sql on a cluster of real processes, by the recipes of
+docs/clusters.md: the same answers, which are those of plain Python.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from integration import TOP
-from integration.cluster import cluster_faults, clusters, job_jar
+from integration.cluster import cluster_faults, clusters, job_jar, sales
 from integration.cluster.clusters import Cluster, Installation
-from integration.demo import flights, run
-from integration.demo.tables import QUESTIONS
 from integration.faults import processes
 
 Told = dict[str, list[dict[str, Any]]]
-VIEWS = ("flights", "planes", "airlines", "weather", "weather_hours", "aircraft_numbers")
+COMPILED = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.adaptive.enabled": "true",
+}
 
 
 @pytest.fixture(scope="module")
@@ -37,39 +38,6 @@ def environment(wheel_file: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     return clusters.installed(tmp_path_factory.mktemp("installed"), wheel_file)
 
 
-@pytest.fixture(scope="module")
-def data(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The first ten days of January and of February, as files."""
-    folder = tmp_path_factory.mktemp("data")
-    flights.convert(folder / "raw")
-    session = spark.newSession()
-    flights.register(session, folder / "raw", 2)
-    for view in VIEWS:
-        kept = "dayofmonth(day) <= 10" if view == "flights" else "true"
-        session.table(view).where(kept).coalesce(1).write.parquet(str(folder / view))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def answers(spark: SparkSession, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """What plain Spark answers."""
-    folder = tmp_path_factory.mktemp("answers")
-    session = spark.newSession()
-    for view in VIEWS:
-        session.read.parquet(str(data / view)).createOrReplaceTempView(view)
-    names = run.tables_of_spark(session)
-    for label, question in QUESTIONS.items():
-        session.sql(question.format(**names)).write.json(str(folder / folder_of(label)))
-    found = told(folder)
-    assert all(found.values()), "a question without an answer tests nothing"
-    return found
-
-
-def folder_of(label: str) -> str:
-    """What questions.sql calls the answer to a question of the demo."""
-    return label.replace("'", "").replace(",", "").replace(" ", "_")
-
-
 def told(folder: Path) -> Told:
     """The answers that a job left, in order."""
     found: Told = {}
@@ -83,15 +51,14 @@ def told(folder: Path) -> Told:
 class Jobs:
     """Submits jobs, each with a warehouse and answers of its own."""
 
-    def __init__(self, cluster: Cluster, environment: Installation, data: Path) -> None:
-        self.cluster, self.environment, self.data = cluster, environment, data
+    def __init__(self, cluster: Cluster, environment: Installation) -> None:
+        self.cluster, self.environment = cluster, environment
 
     def run(self, folder: Path, program: str, *arguments: str, archive: str = "") -> Path:
         """Run one to its end; where its answers are."""
-        confs = {"data": self.data, "answers": folder / "answers"}
-        options = [f"--conf=spark.demo.{name}={path}" for name, path in confs.items()]
         start = self.environment.command(program, self.cluster, folder / "warehouse", archive)
-        self.environment.run(self.cluster, [*start, *options, *arguments], job_jar.JOBS)
+        start.append(f"--conf=spark.shop.answers={folder / 'answers'}")
+        self.environment.run(self.cluster, [*start, *arguments], job_jar.JOBS)
         assert_nothing_left(self.cluster)
         return folder / "answers"
 
@@ -102,9 +69,9 @@ def assert_nothing_left(cluster: Cluster) -> None:
 
 
 @pytest.fixture(scope="module")
-def jobs(cluster: Cluster, environment: Installation, data: Path) -> Jobs:
-    """The cluster, the environment and the data together."""
-    return Jobs(cluster, environment, data)
+def jobs(cluster: Cluster, environment: Installation) -> Jobs:
+    """The cluster and the environment together."""
+    return Jobs(cluster, environment)
 
 
 def test_the_workers_own_python_lacks_keyfold() -> None:
@@ -118,21 +85,21 @@ def test_the_workers_own_python_lacks_keyfold() -> None:
     assert "No module named 'keyfold'" in done.stderr
 
 
-def test_pyspark_job(jobs: Jobs, answers: Told, tmp_path: Path) -> None:
-    """Its questions are compiled, which the other jobs here do without."""
-    script = ["--py-files", str(demo_tables()), "demo_job.py"]
-    assert told(jobs.run(tmp_path, "spark-submit", *script)) == answers
+def test_pyspark_job(jobs: Jobs, tmp_path: Path) -> None:
+    """With code that Spark compiles, which the other jobs here do without."""
+    compiled = [f"--conf={name}={value}" for name, value in COMPILED.items()]
+    assert told(jobs.run(tmp_path, "spark-submit", *compiled, "shop_job.py")) == sales.answers()
 
 
-def test_sql_script(jobs: Jobs, answers: Told, tmp_path: Path) -> None:
-    assert told(jobs.run(tmp_path, "spark-sql", "-f", "demo.sql")) == answers
+def test_sql_script(jobs: Jobs, tmp_path: Path) -> None:
+    assert told(jobs.run(tmp_path, "spark-sql", "-f", "shop.sql")) == sales.answers()
 
 
-def test_scala_job_with_shipped_wheel(jobs: Jobs, answers: Told, jar: Path, tmp_path: Path) -> None:
+def test_scala_job_with_shipped_wheel(jobs: Jobs, jar: Path, tmp_path: Path) -> None:
     archive = str(tmp_path / "keyfold-env.tgz")
     jobs.environment.keyfold("archive", archive)
-    job = ["--class", "keyfold.jobs.Demo", str(jar)]
-    assert told(jobs.run(tmp_path, "spark-submit", *job, archive=archive)) == answers
+    job = ["--class", "keyfold.jobs.Shop", str(jar)]
+    assert told(jobs.run(tmp_path, "spark-submit", *job, archive=archive)) == sales.answers()
 
 
 @pytest.fixture(scope="module")
@@ -192,8 +159,3 @@ def test_spark_connect(cluster: Cluster, environment: Installation, tmp_path: Pa
     assert answer["labels"] == [[1, "M4 x 20"]]
     assert answer["statuses"] == ["committed"]
     assert_nothing_left(cluster)
-
-
-def demo_tables() -> Path:
-    """The module that the PySpark job ships."""
-    return Path(run.tables.__file__)

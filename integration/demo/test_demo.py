@@ -1,5 +1,5 @@
-"""The demo, on the first two months only. Spark interprets its queries: the job on the cluster
-(`integration/cluster`) compiles the same questions.
+"""The demo, on the first two months only. Spark interprets its queries; `make demo` compiles
+them.
 """
 
 from __future__ import annotations

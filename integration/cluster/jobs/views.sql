@@ -1,7 +1,5 @@
--- The flights of 2013 as files, which any job may read: ${spark.demo.data} is a folder of Parquet.
-CREATE TEMPORARY VIEW flights USING parquet OPTIONS (path '${spark.demo.data}/flights');
-CREATE TEMPORARY VIEW planes USING parquet OPTIONS (path '${spark.demo.data}/planes');
-CREATE TEMPORARY VIEW airlines USING parquet OPTIONS (path '${spark.demo.data}/airlines');
-CREATE TEMPORARY VIEW weather USING parquet OPTIONS (path '${spark.demo.data}/weather');
-CREATE TEMPORARY VIEW weather_hours USING parquet OPTIONS (path '${spark.demo.data}/weather_hours');
-CREATE TEMPORARY VIEW aircraft_numbers USING parquet OPTIONS (path '${spark.demo.data}/aircraft_numbers');
+-- What was sold, in two halves; `moment` is no order of arrival. cluster/sales.py has the same rows in Python.
+CREATE TEMPORARY VIEW sales AS
+SELECT id, id DIV 1000 AS half, id % 40 AS item, id % 3 AS shop, id % 7 AS quantity,
+       IF(id % 5 = 0, NULL, id * 13 % 1009) AS buyer, id * 7919 % 2003 AS moment
+FROM range(0, 2000, 1, 2);
