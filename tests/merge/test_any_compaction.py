@@ -161,14 +161,16 @@ def random_history(
     keys: int = KEYS,
     retracts: tuple[int, ...] = RETRACTIONS,
     row: Callable[[Random, int], dict[str, Any]] | None = None,
+    most: int = 3,
 ) -> History:
     """Records that can follow one another: a key begins with an addition, and no retraction comes
-    behind a -D of partial-update. Where retractions wait, a job has a key once; where a -U begins
-    a row, no job begins a key with one. `row` makes the values of a record of a job.
+    behind a -D of partial-update. Where retractions wait, a job has a key once, elsewhere up to
+    `most` times; where a -U begins a row, no job begins a key with one. `row` makes the values of a
+    record of a job.
     """
     is_partial = found.options.get("merge-engine") == "partial-update"
     begins = plan(found, ["k"]).engine.begins_jobs(parse(found))
-    most = 1 if History(found, ()).waits else 3
+    most = 1 if History(found, ()).waits else most
     values = row or partial(_numbers, "sequence.field" in found.options)
     last: dict[int, int] = {}
     jobs = []
