@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.statements import statements
+
 PACKAGE = Path(__file__).resolve().parent.parent / "python" / "keyfold"
 
 # A room may import itself and every room in a later row; rooms of one row don't know each other.
@@ -68,7 +70,7 @@ def layer(module: str) -> str:
 
 def imports(tree: ast.AST) -> Iterator[str]:
     """Full names of the modules that a source imports; `from keyfold import x` is keyfold.x."""
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module in ("keyfold", "keyfold.storage"):
@@ -79,9 +81,9 @@ def imports(tree: ast.AST) -> Iterator[str]:
 
 def hidden(tree: ast.AST) -> Iterator[int]:
     """Lines of imports inside functions."""
-    for function in ast.walk(tree):
+    for function in statements(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            for node in ast.walk(function):
+            for node in statements(function):
                 if isinstance(node, ast.Import | ast.ImportFrom):
                     yield node.lineno
 
@@ -117,32 +119,29 @@ def test_every_room_has_its_row() -> None:
     assert rooms - {"__pycache__"} == set(RANK)
 
 
-def test_workers_load_no_driver_library() -> None:
-    program = (
-        "import sys, keyfold.questions.executor\n"
-        "print(*sorted({m.partition('.')[0] for m in sys.modules}))"
-    )
-    loaded = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert "numba" in loaded
-    assert not {"fastavro", "pandas", "pyspark", "grpc", "py4j", "requests"} & set(loaded)
+LOADING = """
+import sys
+def loaded():
+    print(*sorted({m.partition('.')[0] for m in sys.modules}))
+import keyfold
+loaded()
+import keyfold.questions.executor
+loaded()
+import keyfold.__main__, keyfold.tables.commands
+loaded()
+"""
 
 
-def test_tables_of_python_load_no_pandas() -> None:
-    """Each command of the command line would begin half a second later."""
-    program = (
-        "import sys, keyfold.__main__, keyfold.tables.commands\nprint('pandas' in sys.modules)"
-    )
-    loaded = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert loaded.stdout.strip() == "False"
-
-
-def test_importing_the_package_is_cheap() -> None:
-    program = "import sys, keyfold\nprint(*sorted({m.partition('.')[0] for m in sys.modules}))"
-    loaded = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert not {"numba", "numpy", "pyarrow", "fastavro", "pyspark"} & set(loaded)
+def test_what_is_loaded_is_what_is_used() -> None:
+    """By the package itself, by workers, and by each command of the command line, which would begin
+    half a second later with pandas.
+    """
+    shown = subprocess.run(
+        [sys.executable, "-c", LOADING], capture_output=True, text=True, check=True
+    ).stdout
+    package, workers, commands = (set(line.split()) for line in shown.splitlines())
+    assert not {"numba", "numpy", "pyarrow", "fastavro", "pyspark"} & package
+    assert "numba" in workers
+    assert not {"fastavro", "pandas", "pyspark", "grpc", "py4j", "requests"} & workers
+    assert "fastavro" in commands
+    assert "pandas" not in commands

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.statements import statements
+
 TOP = Path(__file__).resolve().parent.parent
 PACKAGE = TOP / "python" / "keyfold"
 WRITTEN = (".py", ".scala", ".md", ".svg")
@@ -56,19 +58,19 @@ def test_modules_of_vague_names_stand_once() -> None:
 def first_sentences(source: Path) -> Iterator[tuple[int, str]]:
     """The line and the docstring of the module, its classes and functions."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    for node in ast.walk(ast.parse(source.read_text())):
+    for node in statements(ast.parse(source.read_text())):
         if isinstance(node, documented) and (text := ast.get_docstring(node)):
             yield getattr(node, "lineno", 1), text
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_the_first_sentence_of_a_docstring_stands_alone(source: Path) -> None:
+def test_the_first_sentence_of_a_docstring_stands_alone() -> None:
     leaning = [
-        f"{source.name}:{line}: {text.splitlines()[0]}"
+        f"{source.relative_to(PACKAGE)}:{line}: {text.splitlines()[0]}"
+        for source in SOURCES
         for line, text in first_sentences(source)
         if NEEDS_ITS_NEIGHBOUR.match(text)
     ]
-    assert not leaning
+    assert leaning == []
 
 
 A_FOR_PER = re.compile(

@@ -5,6 +5,7 @@ written on top of it or removed because of it, and what does not need it works.
 import os
 import random
 import re
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -30,15 +31,22 @@ def _forget() -> None:
     damaged.forget()
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> str:
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with a table of three runs of the same keys."""
+    folder = tmp_path_factory.mktemp("origin")
     columns = tables.column("k"), tables.column("v"), tables.column("s", "string")
-    tables.table(tmp_path, tables.new_table(*columns, bucket="1"))
+    tables.table(folder, tables.new_table(*columns, bucket="1"))
     for job in range(3):
         rows = [{"k": k, "v": k + job, "s": f"{k:x}" * 3} for k in range(ROWS)]
-        jobs.written(str(tmp_path), rows)
-    return str(tmp_path)
+        jobs.written(str(folder), rows)
+    return folder
+
+
+@pytest.fixture
+def folder(origin: Path, tmp_path: Path) -> str:
+    """A copy of the warehouse."""
+    return str(shutil.copytree(origin, tmp_path, dirs_exist_ok=True))
 
 
 def rows(folder: str) -> dict[int, Any]:
