@@ -2,6 +2,7 @@
 they keep their files, and the seconds of each test file.
 """
 
+import gc
 import os
 import random
 import tempfile
@@ -16,7 +17,9 @@ from hypothesis import HealthCheck, settings
 os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
-settings.register_profile("ci", deadline=None, print_blob=True, suppress_health_check=SLOW)
+settings.register_profile(
+    "ci", max_examples=50, deadline=None, print_blob=True, suppress_health_check=SLOW
+)
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
@@ -72,6 +75,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """The files that took long begin, so that no process works alone on one at the end."""
     long = {file: taken for file, taken in config.stash[SECONDS].items() if taken >= LONG}
     items.sort(key=lambda item: -long.get(item.nodeid.partition("::")[0], 0))
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: the garbage collector does not visit them again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from datasketches import HLL_4, hll_sketch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.aggregates import aggregates
@@ -26,6 +26,7 @@ from keyfold.kernels.unsafe_rows.decode import decode
 from keyfold.kernels.unsafe_rows.encode import encode
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic
+from tests.draws import draws
 from tests.random_values import value
 
 
@@ -116,7 +117,7 @@ def cell(column: pa.Array) -> Any:
 
 
 @pytest.mark.parametrize("found", SIGNATURES, ids=lambda found: found.text)
-@settings(max_examples=3, deadline=None)
+@draws(3)
 @given(st.integers(0, 2**32), st.integers(1, 6))
 def test_states_merge_as_defined(found: Signature, seed: int, groups: int) -> None:
     random = Random(seed)

@@ -6,12 +6,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.errors import FoldOverflowError, TableError
 from keyfold.merge.plan import check
 from keyfold.testing.tables import layout
+from tests.draws import draws
 from tests.read import harness
 from tests.storage import tables
 
@@ -31,7 +32,7 @@ def table(folder: Path, kind: str) -> Any:
     return tables.table(folder, tables.new_table(*columns, key="k", **OPTIONS))
 
 
-@settings(max_examples=25, deadline=None)
+@draws(12)
 @given(st.lists(st.lists(INPUTS, max_size=9), min_size=1, max_size=5))
 def test_count_does_not_depend_on_the_split_into_jobs(jobs: list[list[Any]]) -> None:
     first = [(key, "+I", 5) for key in (1, 2, 3)] * 2

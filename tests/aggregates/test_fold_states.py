@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import keyfold
@@ -26,6 +26,7 @@ from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic
 from keyfold.user_functions import shipping
 from keyfold.user_functions.sources import Sources
+from tests.draws import draws
 from tests.random_values import same, value
 
 DECLARED = (
@@ -67,7 +68,7 @@ def state(found: Signature, column: pa.Array) -> bytes:
 
 
 @pytest.mark.parametrize("declared", DECLARED)
-@settings(max_examples=20)
+@draws(10)
 @given(st.integers(0, 2**32))
 def test_states_merge_to_the_fold_of_all_values(declared: str, seed: int) -> None:
     random, found = Random(seed), parse(declared)

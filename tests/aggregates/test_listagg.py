@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import keyfold
@@ -21,13 +21,14 @@ from keyfold.merge.plan import check
 from keyfold.options.names import normalize
 from keyfold.options.parsing import parse
 from keyfold.testing.tables import layout
+from tests.draws import draws
 
 LETTERS = ("a", "b", "|", "||", ",", " ", "\u3000", "é", "aa", "aba", "")
 DELIMITERS = (",", "|", "||", "aba", "a", "", " ", "é", "ab")
 KINDS = (pa.utf8(), pa.large_utf8())
 
 
-@settings(max_examples=300)
+@draws(120)
 @given(
     st.integers(0, 2**32),
     st.sampled_from(DELIMITERS),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.aggregates import aggregates
@@ -22,6 +22,7 @@ from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
 from keyfold.types import paimon as paimon_types
 from keyfold.types import spark as spark_types
+from tests.draws import draws
 from tests.random_values import same, value
 
 TABLE = "ARRAY<ROW<a INT, b STRING, c DOUBLE, d ARRAY<INT>>>"
@@ -132,7 +133,7 @@ def draw(random: Random, kind: pa.DataType, is_retractable: bool) -> Inputs:
 
 
 @pytest.mark.parametrize(("name", "text", "options"), CASES)
-@settings(max_examples=60)
+@draws(30)
 @given(st.integers(0, 2**32))
 def test_aggregate_is_its_definition(
     name: str, text: str, options: dict[str, str], seed: int
@@ -223,7 +224,7 @@ def refused(function: str, text: str, options: dict[str, str], words: str) -> No
     assert words in str(caught.value)
 
 
-@settings(max_examples=50)
+@draws(25)
 @given(st.integers(0, 2**32))
 def test_codes_and_ranks_are_those_of_the_values(seed: int) -> None:
     random = Random(seed)

@@ -22,7 +22,7 @@ from datasketches import (
     tgt_hll_type,
     update_theta_sketch,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap, BitMap64
 
@@ -36,6 +36,7 @@ from keyfold.kernels.states.quantiles import MOST_EXACT
 from keyfold.merge.plan import plan
 from keyfold.options.engines import engines
 from keyfold.testing.tables import batch, layout
+from tests.draws import draws
 from tests.quantiles import percent
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
@@ -131,7 +132,7 @@ STATES: list[tuple[str, Callable[[Random], bytes], Meaning]] = [
 
 
 @pytest.mark.parametrize(("name", "make", "meaning"), STATES, ids=[name for name, _, _ in STATES])
-@settings(max_examples=40)
+@draws(20)
 @given(seed=st.integers(0, 2**32), groups=st.integers(1, 12))
 def test_a_union_is_its_definition(
     name: str, make: Callable[[Random], bytes], meaning: Meaning, seed: int, groups: int

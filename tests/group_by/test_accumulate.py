@@ -9,7 +9,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pyarrow import types
 from pyroaring import BitMap64
@@ -27,6 +27,7 @@ from keyfold.testing.tables import cells
 from keyfold.types.logical import Atomic
 from keyfold.user_functions.shipping import dumps
 from tests.aggregates.test_definitions import KINDS, SETTINGS, fits, folded
+from tests.draws import draws
 from tests.random_values import same, value
 
 MOST = 1 << 20
@@ -119,7 +120,7 @@ def check(call: BoundCall, found: Accumulated, items: list[list[Any]]) -> None:
     assert all(map(same, shown, wanted)), (shown, wanted)
 
 
-@settings(max_examples=150)
+@draws(60)
 @given(st.sampled_from(CALLS), st.integers(1, 12), st.randoms(use_true_random=False))
 def test_groups_fold_to_their_definitions(call: BoundCall, groups: int, random: Random) -> None:
     final, states = Accumulated(call, MOST), [[] for _ in range(groups)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import types
 
@@ -21,6 +21,7 @@ from keyfold.kernels.unsafe_rows.encode import encode
 from keyfold.kernels.unsafe_rows.layout import bits_of, width
 from keyfold.types.arrow import from_arrow
 from keyfold.types.logical import Atomic
+from tests.draws import draws
 
 MUCH = 1 << 30
 SLOT = 1 << 20
@@ -76,7 +77,7 @@ def values(kind: pa.DataType, random: Random, count: int) -> list[Any]:
     return [None if random.random() < 0.05 else one for one in some]
 
 
-@settings(max_examples=15, deadline=None)
+@draws(7)
 @given(
     st.lists(st.sampled_from(KINDS), max_size=3),
     st.sampled_from([MUCH, 0]),

@@ -5,13 +5,14 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keyfold.aggregates import quantile_union as states
 from keyfold.group_by.accumulate import GroupError
 from keyfold.group_by.quantiles import QuantileCall, QuantileGroups
 from keyfold.kernels.states.quantiles import MOST_EXACT
+from tests.draws import draws
 from tests.quantiles import percent
 
 NOTHING = states.written(states.LEAST_COMPRESSION, np.empty(0))
@@ -23,7 +24,7 @@ def of_others(compression: int, numbers: np.ndarray) -> bytes:
     return b"\1" + head + numbers.astype("<f8").tobytes()
 
 
-@settings(max_examples=40, deadline=None)
+@draws(20)
 @given(st.integers(0, 60), st.randoms(use_true_random=False))
 @example(60, Random(2))
 def test_unions(count: int, random: Random) -> None:

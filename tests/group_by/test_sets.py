@@ -7,13 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from datasketches import HLL_4, HLL_6, HLL_8, hll_sketch, hll_union
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pyroaring import BitMap, BitMap64
 
 from keyfold.group_by.accumulate import GroupError
 from keyfold.group_by.sets import SetCall, Sets
 from keyfold.kernels.roaring import bitmaps
+from tests.draws import draws
 
 ROWS = (0, 1, 7, 8, 300, 3000, 20000)
 MOST = (10, 3000, 70000, 1 << 20, 1 << 33, 1 << 62)
@@ -80,7 +81,7 @@ def united(*sketches: hll_sketch) -> float:
     return float(union.get_estimate())
 
 
-@settings(max_examples=40, deadline=None)
+@draws(20)
 @given(st.sampled_from((1, 3, 40)), st.sampled_from(ROWS), st.randoms(use_true_random=False))
 @example(1, 20000, Random(4))
 def test_bitmaps_of_numbers(groups: int, rows: int, random: Random) -> None:
@@ -96,7 +97,7 @@ def test_bitmaps_of_numbers(groups: int, rows: int, random: Random) -> None:
     assert counted.values(0, 2).to_pylist() == [0, 0]
 
 
-@settings(max_examples=20, deadline=None)
+@draws(10)
 @given(st.sampled_from((1, 3, 40)), st.sampled_from(ROWS), st.randoms(use_true_random=False))
 @example(1, 20000, Random(4))
 @example(3, 300, Random(3))
@@ -137,7 +138,7 @@ def united_in_tasks(name: str, of: str, groups: list[int], rows: list[bytes | No
     return final
 
 
-@settings(max_examples=40, deadline=None)
+@draws(20)
 @given(st.integers(0, 20), st.randoms(use_true_random=False))
 def test_stored_bitmaps(count: int, random: Random) -> None:
     """A union has the form of 64 bits if any of them has."""
@@ -196,7 +197,7 @@ def test_cut_states_are_refused() -> None:
                 )
 
 
-@settings(max_examples=60, deadline=None)
+@draws(30)
 @given(st.lists(st.binary(max_size=60) | st.sampled_from([bytes(40), b"\x3b\x30" + bytes(30)])))
 @example([b"\x01" + bytes(8) + b"\x01" * 40])
 def test_other_bytes_are_refused(rows: list[bytes]) -> None:

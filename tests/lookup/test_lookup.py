@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.errors import TableError
@@ -26,6 +26,7 @@ from keyfold.storage.table import Table
 from keyfold.wire.specs import WriteSpec
 from keyfold.write.writer import write
 from tests.compact.harness import compact
+from tests.draws import draws
 from tests.random_values import value
 from tests.read import harness
 from tests.read.altered import KEYS as ALTERED_KEYS
@@ -135,7 +136,7 @@ def drawn(random: Random, table: Table, keys: Sequence[Row], kinds: Sequence[str
 
 
 @pytest.mark.parametrize("engine", list(ENGINES))
-@settings(max_examples=4)
+@draws(4)
 @given(random=st.randoms(use_true_random=False))
 def test_every_engine(engine: str, random: Random) -> None:
     """Jobs of all kinds: deletes, named columns, overwrites; before and after a compaction."""
@@ -208,7 +209,7 @@ def test_partitions_and_null(tmp_path: Path, seed: int, nullable: bool) -> None:
 
 
 @pytest.mark.parametrize("engine", ["deduplicate", "partial-update", "aggregation"])
-@settings(max_examples=3)
+@draws(3)
 @given(random=st.randoms(use_true_random=False))
 def test_older_schemas(engine: str, random: Random) -> None:
     steps = [step for step, times in STEPS.items() for _ in range(times)]
@@ -256,7 +257,7 @@ def first(table: Table, name: str) -> int:
     return int(file.min_key[0])
 
 
-@settings(max_examples=6)
+@draws(6)
 @given(number=st.integers(1, 1 << 32))
 def test_rows_of_a_prefix(number: int) -> None:
     random = Random(number)  # hypothesis alone would draw few keys that are there

@@ -5,7 +5,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from keyfold.errors import KeyfoldError, TableError
@@ -16,6 +16,7 @@ from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.testing.tables import batch, layout, records
 from tests.definitions import accepted, fold, visible
+from tests.draws import draws
 from tests.merge.random_tables import (
     ENGINES,
     check_same,
@@ -31,7 +32,7 @@ DIVISIONS = ("/ by zero", "Non-terminating", "overflow", "Division undefined")
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # FLOAT sums that reach infinity
-@settings(max_examples=150)
+@draws(60)
 @given(st.integers(0, 2**32), st.integers(1, 20), st.integers(0, 40), st.booleans())
 def test_writing_runs_and_merging_them_is_the_definition(
     engine: str, seed: int, runs: int, rows: int, has_deletes: bool

@@ -4,7 +4,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from keyfold.errors import KeyfoldError
@@ -17,6 +17,7 @@ from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.spill import Spilled, SpillFile
 from keyfold.resources.merge_room import MergeRoom
 from keyfold.testing.tables import batch, layout, parse
+from tests.draws import draws
 from tests.merge.random_tables import ENGINES, cut, deferred, random_records, random_table
 
 HELD = 1 << 20
@@ -25,7 +26,7 @@ WIDE = MergeRoom(1 << 40, 1 << 30)
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # FLOAT sums that reach infinity
-@settings(max_examples=60)
+@draws(30)
 @given(
     st.integers(0, 2**32), st.integers(2, 12), st.integers(0, 30), st.booleans(), st.integers(1, 5)
 )

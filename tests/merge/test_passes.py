@@ -17,12 +17,13 @@ from keyfold.merge.run import Passes, merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.window import Batch
 from keyfold.testing.tables import batch
+from tests.draws import times
 from tests.merge.random_tables import ENGINES, cut, deferred, random_records, random_table
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # FLOAT sums that reach infinity
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))  # first-row refuses many
+@settings(max_examples=times(30), suppress_health_check=list(HealthCheck))  # first-row refuses many
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(0, 30), st.integers(1, 9))
 def test_a_filter_inside_the_merge_is_one_behind_it(
     engine: str, seed: int, runs: int, rows: int, share: int

@@ -4,7 +4,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.merge.buffer import fold_unsorted
@@ -12,6 +12,7 @@ from keyfold.merge.plan import plan
 from keyfold.testing.tables import Record, batch, layout, records
 from keyfold.wire.layout import TableLayout
 from tests.definitions import fold
+from tests.draws import draws
 
 MAP = {"type": "MAP", "key": "STRING NOT NULL", "value": "INT"}
 PAIR = {
@@ -48,7 +49,7 @@ def unordered(found: list[Record]) -> list[Any]:
 
 
 @pytest.mark.parametrize("function", list(FUNCTIONS))
-@settings(max_examples=150)
+@draws(60)
 @given(st.integers(0, 2**32), st.sampled_from(("true", "false")))
 def test_random_events_are_the_definition(function: str, seed: int, ignores: str) -> None:
     random = Random(seed)

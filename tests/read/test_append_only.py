@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.errors import NotSupportedError
@@ -17,6 +17,7 @@ from keyfold.read.reader import read
 from keyfold.storage.table import Table
 from keyfold.wire.specs import Aggregate
 from tests import readers
+from tests.draws import draws
 from tests.read import harness
 from tests.read.harness import where
 from tests.storage.tables import catalog
@@ -56,7 +57,7 @@ ROWS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=12, deadline=None)
+@draws(6)
 @given(
     jobs=st.lists(st.lists(ROWS, min_size=1, max_size=6), min_size=1, max_size=4), data=st.data()
 )

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.errors import FoldOverflowError
@@ -18,6 +18,7 @@ from keyfold.read import reader
 from keyfold.read.task import read_task, schema_of
 from keyfold.storage.table import Table
 from keyfold.wire.specs import Aggregate
+from tests.draws import draws
 from tests.read import harness
 from tests.read.test_grouping import expected, final, group_of, same
 from tests.storage import tables
@@ -110,7 +111,7 @@ CELLS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40)
+@draws(20)
 @given(st.data())
 def test_groups_of_records_are_those_of_rows(data: st.DataObject) -> None:
     engine = data.draw(st.sampled_from(["aggregation"] * 3 + ["deduplicate", "partial-update"]))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.changelog import changed_rows as changes
@@ -17,6 +17,7 @@ from keyfold.storage.metadata.table_statistics import TableStatistics
 from keyfold.streams.batches import Shown, following, plan
 from keyfold.streams.offsets import offset_at
 from tests.compact import harness as compaction
+from tests.draws import draws
 from tests.read import harness
 from tests.storage import tables
 
@@ -31,7 +32,7 @@ LIMITS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=20)
+@draws(10)
 @given(st.lists(st.integers(0, 3), max_size=6), LIMITS, st.integers(0, 7))
 def test_whole_snapshots(
     tmp_path_factory: pytest.TempPathFactory,

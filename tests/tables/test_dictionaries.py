@@ -14,6 +14,7 @@ import keyfold
 from keyfold import Catalog, TableError
 from keyfold.tables.rows.incoming import BATCH_ROWS
 from keyfold.tables.table import Table
+from tests.draws import times
 
 VALUES = ("a", "b", "c", "d")
 COLUMNS = {"k": "INT", "a": "INT", "b": "INT DEFAULT 7", "c": "INT", "d": "INT", "s": "STRING"}
@@ -55,7 +56,7 @@ ENGINES: dict[str, dict[str, str]] = {
 }
 GROUPS = {"functions of groups": ("cab",), "sequence groups": ("ab", "cds")}
 KINDS = ("+I", "+U", "-D")
-EXAMPLES = settings.default.max_examples // 20  # of each engine, as each writes several tables
+EXAMPLES = times(3)  # of each engine, as each writes several tables
 # Without these a stored -D fails the reads of some functions.
 REMOVES = "aggregation.remove-record-on-delete"
 TAKES_DELETES = {

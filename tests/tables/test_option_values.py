@@ -26,7 +26,7 @@ from keyfold.options.column_options import FIELD_OPTIONS
 from keyfold.options.declared import aliases, known
 from keyfold.options.engines import engines
 
-EXAMPLES = int(os.environ.get("KEYFOLD_OPTION_VALUES", "60"))
+EXAMPLES = int(os.environ.get("KEYFOLD_OPTION_VALUES", "25"))
 PYTHONS = re.compile(
     r"\b(Key|Type|Value|Attribute|Overflow|Index|Recursion|Assertion|OS|Lookup|Unicode\w*|"
     r"ZeroDivision|Arrow\w*|Name|Runtime|Arithmetic|Memory|Permission|FileNotFound)Error\b"

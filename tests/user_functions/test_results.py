@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.aggregates.declaration import Aggregate, Inputs
@@ -18,6 +18,7 @@ from keyfold.types import paimon as paimon_types
 from keyfold.user_functions.decorators import aggregate_of
 from keyfold.user_functions.user_function import UserFunction
 from tests.aggregates.test_definitions import by_definition, fits
+from tests.draws import draws
 from tests.random_values import same, value
 from tests.user_functions import functions
 
@@ -74,7 +75,7 @@ def _cell(kind: pa.DataType, random: Random, null_rate: float) -> object:
 
 
 @pytest.mark.parametrize(("own", "kind"), CASES)
-@settings(max_examples=30, deadline=None)
+@draws(15)
 @given(st.integers(0, 2**32), st.integers(1, 30))
 def test_a_function_is_its_definition(
     own: UserFunction, kind: logical.DataType, seed: int, groups: int

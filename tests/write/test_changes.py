@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.errors import TableError
@@ -22,6 +22,7 @@ from keyfold.storage.table import Table
 from keyfold.write.row_changes import MOVED
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Changes
+from tests.draws import draws
 from tests.read import harness
 from tests.storage import tables
 
@@ -128,7 +129,7 @@ def statement(folder: str, model: Model, draw: Random) -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
-@settings(max_examples=4)
+@draws(4)
 @given(seed=st.integers(0, 1 << 30))
 def test_rows_read_as_the_statements_say(
     tmp_path_factory: pytest.TempPathFactory, name: str, seed: int

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.aggregates import aggregates
@@ -27,6 +27,7 @@ from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import WriteSpec
 from keyfold.write.marking import Marking
 from keyfold.write.writer import prepared
+from tests.draws import draws
 from tests.option_names import option_names
 
 VALUES = ("a", "b", "c", "d")
@@ -229,7 +230,7 @@ def tables(random: Random, engine: str) -> TableLayout:
 
 
 @pytest.mark.parametrize("engine", ["default", "aggregation", "versioned"])
-@settings(max_examples=200)
+@draws(80)
 @given(st.integers(0, 2**32), st.integers(1, 8), st.integers(0, 4))
 def test_any_jobs_and_any_merges_give_the_rows_of_a_store(
     engine: str, seed: int, jobs: int, merges: int
@@ -349,7 +350,7 @@ def apply_to_groups(rows: dict[int, Row], function: str | None, job: Job) -> Non
                 row[name] = value if stored is None else folded((stored, value))
 
 
-@settings(max_examples=200)
+@draws(80)
 @given(st.integers(0, 2**32), st.integers(1, 7), st.integers(0, 3))
 def test_any_jobs_and_any_merges_of_a_sequence_group(seed: int, jobs: int, merges: int) -> None:
     random = Random(seed)

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.errors import CorruptDataError, TableError
@@ -24,6 +24,7 @@ from keyfold.write.job import Job
 from keyfold.write.renumber import renumber
 from keyfold.write.writer import write
 from tests import readers
+from tests.draws import draws
 from tests.read import harness
 from tests.storage import tables
 
@@ -185,7 +186,7 @@ ENGINES = (
 )
 
 
-@settings(max_examples=60)
+@draws(30)
 @given(st.data())
 def test_spilled_equals_unspilled(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.errors import CorruptDataError, TableError, UnknownOutcomeError
@@ -18,6 +18,7 @@ from keyfold.storage.commits.epochs import PROPERTY
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.wire.specs import Epoch, WriteSpec
+from tests.draws import draws
 from tests.storage import tables
 
 
@@ -183,7 +184,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=25)
+@draws(12)
 @given(steps=STEPS)
 def test_any_history(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str]]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.errors import NotSupportedError
@@ -20,6 +20,7 @@ from keyfold.storage.history import tags, versions
 from keyfold.storage.maintenance import tagging
 from keyfold.storage.maintenance.orphans import remove_orphans
 from keyfold.storage.table import Table
+from tests.draws import draws
 from tests.storage import tables
 from tests.storage.snapshots import append, data_files, expired, ids, make, overwrite
 
@@ -188,7 +189,7 @@ def live(found: Table, number: int | None = None) -> Files:
 
 
 @given(steps=STEPS)
-@settings(max_examples=30)
+@draws(15)
 def test_random_histories(tmp_path_factory: pytest.TempPathFactory, steps: Any) -> None:
     model = Model(make(tmp_path_factory.mktemp("h"), manifest__merge_min_count="3"))
     model.append("", model.lines[""], model.main, 0)

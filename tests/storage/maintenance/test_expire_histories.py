@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.storage.commits import attempts, commit
 from keyfold.storage.commits.outcomes import OUTCOMES
 from keyfold.storage.maintenance.retained import metadata, pins
 from keyfold.storage.table import Table
+from tests.draws import draws
 from tests.storage import tables
 from tests.storage.snapshots import (
     append,
@@ -44,7 +45,7 @@ STEPS = st.lists(
 
 
 @given(steps=STEPS)
-@settings(max_examples=40)
+@draws(20)
 def test_random_histories(tmp_path_factory: pytest.TempPathFactory, steps: Any) -> None:
     """Whatever expires and dies when: all that is retained stays whole, and nothing else stays."""
     found = make(tmp_path_factory.mktemp("h"), manifest__merge_min_count="3")

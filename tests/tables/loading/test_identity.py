@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import keyfold
@@ -18,6 +18,7 @@ from keyfold import Table
 from keyfold.__main__ import main
 from keyfold.types.arrow import to_arrow
 from keyfold.types.sql import from_sql
+from tests.draws import draws
 from tests.random_values import same, value
 
 KINDS = (
@@ -75,7 +76,7 @@ def rows_of(random: Random) -> pa.Table:
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
-@settings(max_examples=30)
+@draws(15)
 @given(random=st.randoms(use_true_random=False))
 def test_what_is_printed_is_read_back(
     catalog: keyfold.Catalog, tmp_path_factory: pytest.TempPathFactory, form: str, random: Random

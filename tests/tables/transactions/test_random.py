@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import keyfold
 from keyfold import Table
+from tests.draws import draws
 
 Row = dict[str, Any]
 Call = Callable[[Any], Any]
@@ -126,7 +127,7 @@ def changes(t: Table, after: int, *, net: bool = True) -> list[tuple[Any, ...]]:
     return sorted(kept, key=repr)
 
 
-@settings(max_examples=12)
+@draws(6)
 @given(
     st.sampled_from(sorted(ENGINES)),
     st.lists(st.tuples(st.lists(CALLS, min_size=1, max_size=4), st.booleans()), max_size=3),
