@@ -37,6 +37,7 @@ class NameNode:
     ask: Callable[[str, str], object] = lambda *_: None
     is_deaf: bool = False  # the next rename takes place, and is sent again
     settings: dict[str, str] = field(default_factory=dict)
+    login: dict[str, str] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     files: dict[str, tuple[bytes, int]] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=dict)
@@ -44,8 +45,8 @@ class NameNode:
 
     # ---- the module ----
 
-    def Client(self, _: str, settings: dict[str, str]) -> NameNode:
-        self.settings = settings
+    def Client(self, _: str, settings: dict[str, str], **login: str) -> NameNode:
+        self.settings, self.login = settings, login
         return self
 
     def WriteOptions(self, **how: Any) -> Any:

@@ -15,6 +15,7 @@ from keyfold.stores import hadoop
 from keyfold.stores.files import UnsettledError
 from keyfold.stores.hadoop import HadoopFiles
 from keyfold.stores.opened import open_files
+from keyfold.stores.settings import store_options
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Write, rows_of, table_of
 from tests.procedures.called import called
@@ -183,6 +184,18 @@ def test_how_long_the_client_tries_is_an_option(node: NameNode) -> None:
     for options, expected in (({}, "5"), ({name: "9"}, "9")):
         assert not HadoopFiles(ROOT, options).exists(f"{ROOT}/name")
         assert node.settings == {name: expected}
+
+
+@pytest.mark.parametrize("chosen", ["kerberos", "simple"])
+def test_a_login_is_one_of_kerberos(node: NameNode, chosen: str) -> None:
+    """The client uses none otherwise. What the catalog itself says goes before."""
+    name = "hadoop.security.authentication"
+    login = {"principal": "etl@HOME", "keytab": "/etc/etl.keytab"}
+    given = {f"security.kerberos.login.{what}": value for what, value in login.items()}
+    given |= {name: chosen} if chosen == "simple" else {}
+    assert not HadoopFiles(ROOT, store_options(ROOT, given)).exists(f"{ROOT}/name")
+    assert node.settings[name] == chosen
+    assert node.login == {f"kerberos_{what}": value for what, value in login.items()}
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,12 @@ from keyfold.stores.client_use import PROCESS
 from keyfold.stores.files import Entry, Files, Span, UnsettledError, check_size
 
 ADVICE = (
-    "is the name node there, and does HADOOP_CONF_DIR of the driver and the executors name the "
-    "folder of its hdfs-site.xml?"
+    "is the name node there, does HADOOP_CONF_DIR of the driver and the executors name the folder "
+    "of its hdfs-site.xml, and has the catalog a login (security.kerberos.login.principal and "
+    "….keytab) if it wants Kerberos?"
 )
 _LOGIN = {"principal": "kerberos_principal", "keytab": "kerberos_keytab"}
+_KERBEROS = {"hadoop.security.authentication": "kerberos"}  # else the client uses no login
 # The client's own 15 attempts at a name node that is down take three minutes, these half a minute.
 _SETTINGS = {"dfs.client.failover.max.attempts": "5"}
 # The options of new files: the client's name, the units, the bits of a value, and an example.
@@ -67,8 +69,9 @@ class HadoopFiles(Files):
         PROCESS.check(self.root)
         login = {_LOGIN[name]: value for name, value in self.options.items() if name in _LOGIN}
         given = {name: value for name, value in self.options.items() if name not in _LOGIN}
+        settings = _SETTINGS | (_KERBEROS if login else {}) | given
         PROCESS.has_clients = True
-        return _library().Client(_node_of(self.root), _SETTINGS | given, **login)
+        return _library().Client(_node_of(self.root), settings, **login)
 
     # ---- reading ----
 
