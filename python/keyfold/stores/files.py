@@ -44,6 +44,11 @@ class Files(Protocol):
         """Whether a read needs no other machine, and folders can be renamed."""
         return False
 
+    @property
+    def keeps_folders(self) -> bool:
+        """Whether a folder stays when nothing is in it any more."""
+        return True
+
     def within(self, folder: str) -> "Files":
         """The store for the files of the table in a folder; no link inside it is followed."""
         return self

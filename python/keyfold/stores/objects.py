@@ -46,6 +46,10 @@ class ObjectFiles(Files):
     options: Mapping[str, str] = field(repr=False)
 
     @property
+    def keeps_folders(self) -> bool:
+        return False
+
+    @property
     def _kind(self) -> StoreKind:
         return KINDS[self.root.partition("://")[0]]
 

@@ -1,6 +1,7 @@
 """Expiry: what goes, what stays, and for whom."""
 
 import json
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from keyfold.errors import (
     SnapshotExpiredError,
     TableError,
 )
+from keyfold.storage.branching import branches
 from keyfold.storage.maintenance.expire import check_expirable
 from keyfold.storage.maintenance.retained import Retention, metadata, pins
 from keyfold.storage.table import Table
@@ -297,3 +299,30 @@ def test_pypaimon_reads_and_tags_what_is_left(tmp_path: Path) -> None:
     (kept,) = pins(found).tags
     assert kept.id == 2
     assert {file["name"] for file in readers.files(tmp_path, "default.t")} == live(found, 4)
+
+
+@pytest.mark.parametrize("limit", [1, 1000])
+def test_files_of_a_branch_that_paimon_moved_the_table_on_to(tmp_path: Path, limit: int) -> None:
+    """The branch has lost the snapshot that it began with, whose file the table has dropped."""
+    found = make(tmp_path)
+    append(found, tables.message(found))
+    branch(found, 1)
+    beside = branches.open_branch(found, "b")
+    for _ in range(3):
+        append(beside, tables.message(beside))
+    expired(beside)
+    overwrite(found, tables.message(found))
+    append(found, tables.message(found))
+    location = Path(found.layout.location)
+    shutil.copytree(f"{beside.layout.home}/snapshot", location / "snapshot", dirs_exist_ok=True)
+    shutil.rmtree(beside.layout.home)
+    assert ids(found) == [1, 2, 3, 4]
+    while expired(found, limit=limit):
+        number = ids(found)[0]
+        assert live(found, number, 4) <= data_files(found)
+        assert metadata(found.manifests, found.snapshots.read(4)) <= manifest_files(found)
+    assert len(live(found, 4)) == 4
+    overwrite(found, tables.message(found))
+    expired(found)
+    assert data_files(found) >= live(found, 5)
+    assert len(data_files(found) - live(found, 5)) == 2  # orphans of the old line

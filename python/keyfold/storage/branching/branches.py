@@ -12,7 +12,7 @@ from keyfold.options.values import shown
 from keyfold.storage.branching.rollback import rollback
 from keyfold.storage.history import tags
 from keyfold.storage.maintenance.orphans import free
-from keyfold.storage.maintenance.retained import BRANCH, branches
+from keyfold.storage.maintenance.retained import BRANCH, PAST, branches
 from keyfold.storage.maintenance.tagging import (
     content_of,
     content_of_tag,
@@ -86,6 +86,8 @@ def delete(table: Table, name: str) -> None:
     if table.server is not None:
         return table.server.delete_branch(name)
     with table.held() as location:
+        if not table.files.keeps_folders:  # expiry must know that there was a branch
+            table.files.publish(f"{location}/branch/{PAST}/{BRANCH}{name}", b"")
         table.files.remove_folder(f"{location}/branch/{BRANCH}{name}")
     free(table, held)
 

@@ -20,6 +20,7 @@ from keyfold.storage.maintenance.changelogs import (
     writes_changelogs,
 )
 from keyfold.storage.maintenance.consumers import least_needed
+from keyfold.storage.maintenance.restarts import restarts
 from keyfold.storage.maintenance.retained import (
     Pins,
     Retention,
@@ -29,8 +30,9 @@ from keyfold.storage.maintenance.retained import (
     pins,
 )
 from keyfold.storage.metadata.entries import LiveFile
+from keyfold.storage.metadata.live_files import Asked
 from keyfold.storage.metadata.manifests import Manifests, unless_missing
-from keyfold.storage.metadata.snapshot_files import live_of_snapshot
+from keyfold.storage.metadata.snapshot_files import live_of_snapshot, live_where
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.table import Table
 
@@ -74,8 +76,9 @@ def expire(table: Table, retention: Retention) -> int:
                 told = [replace(s, changelog_manifest_list=None) for s in snapshots[:-1]]
                 snapshots = [*told, snapshots[-1]]  # as if their changelogs were another's
             keeping = pins(table, writes_changelogs=writes_changelogs(table))
-            table.files.remove_all(_data_files(table, snapshots, keeping))
-            for paths in _metadata(table.manifests, snapshots, keeping):
+            again = restarts(table, begin, keeping)
+            table.files.remove_all(_data_files(table, snapshots, keeping, again))
+            for paths in _metadata(table.manifests, snapshots, keeping, again):
                 table.files.remove_all([f"{table.layout.location}/{path}" for path in paths])
             replace(table.snapshots, location=location).remove_expired(begin, end)
             return len(snapshots) - 1
@@ -107,9 +110,11 @@ def _window(table: Table, retention: Retention) -> tuple[int, int]:
     return earliest, retention.end(table, earliest, latest, lambda n: snapshots.find(n + 1))
 
 
-def _data_files(table: Table, snapshots: Sequence[Snapshot], keeping: Pins) -> list[str]:
+def _data_files(
+    table: Table, snapshots: Sequence[Snapshot], keeping: Pins, again: Sequence[Snapshot]
+) -> list[str]:
     """Paths of the files that a snapshot after the first took out of the table and that nothing
-    else needs. The first took out files of the one before, which has expired.
+    else needs, `again` among them. The first took out files of the one before, which has expired.
     """
     manifests = table.manifests
     dropped: dict[Place, tuple[LiveFile, int]] = {}
@@ -119,9 +124,13 @@ def _data_files(table: Table, snapshots: Sequence[Snapshot], keeping: Pins) -> l
     for snapshot in snapshots[:-1]:
         for file in logged_files(manifests, snapshot) if snapshot.id not in tags else ():
             dropped[_place(file)] = file, snapshot.id
+    if dropped:
+        _leave_those_in_use_again(manifests, again, dropped)
     if not dropped:
         return []
     elsewhere = _needed_elsewhere(manifests, keeping)
+    for tag in keeping.tags if again else ():
+        elsewhere |= {file.name for file in live_of_snapshot(manifests, tag)}
     tagged: dict[int, frozenset[str]] = {}
     paths: list[str] = []
     for file, number in dropped.values():
@@ -152,6 +161,18 @@ def _note_dropped(
             dropped.pop(_place(file), None)
 
 
+def _leave_those_in_use_again(
+    manifests: Manifests, again: Sequence[Snapshot], dropped: dict[Place, tuple[LiveFile, int]]
+) -> None:
+    """Take files out of `dropped` that a snapshot holds which came later."""
+    for snapshot in again:
+        around = Asked.around((file.partition, file.bucket) for file, _ in dropped.values())
+        for file in live_where(manifests, snapshot, around)[0]:
+            _, number = dropped.get(_place(file), (file, snapshot.id))
+            if number < snapshot.id:
+                del dropped[_place(file)]
+
+
 def _place(file: LiveFile) -> Place:
     return file.partition, file.bucket, file.name
 
@@ -166,17 +187,19 @@ def _needed_elsewhere(manifests: Manifests, keeping: Pins) -> set[str]:
 
 
 def _metadata(
-    manifests: Manifests, snapshots: Sequence[Snapshot], keeping: Pins
+    manifests: Manifests, snapshots: Sequence[Snapshot], keeping: Pins, again: Sequence[Snapshot]
 ) -> tuple[list[str], list[str]]:
     """Paths, from the table's folder, of the files that the snapshots but the last refer to and
     nothing retained does. A manifest is part of consecutive snapshots, so of the table's own the
-    last one, the tags among them and the nearest before decide. Lists come apart and go last: they
-    name the rest.
+    last one, the tags among them and the nearest before decide, and those after it that do not
+    follow (`again`). Lists come apart and go last: they name the rest.
     """
     *expiring, last = snapshots
     before = keeping.nearest_tag(expiring[0].id)
     tags = [tag for tag in keeping.tags if expiring[0].id <= tag.id < last.id]
     kept = metadata(manifests, last)
+    if again:
+        tags = [*keeping.tags, *(snapshot for snapshot in again if snapshot.id > last.id)]
     for snapshot in [*tags, *([] if before is None else [before]), *keeping.branched]:
         kept |= metadata(manifests, snapshot)
     for changelog in keeping.changelogs:

@@ -24,6 +24,7 @@ from keyfold.storage.table import Table
 _CHANGELOG = re.compile(r"changelog-\d+")
 _TAG = re.compile(r"tag-.+", re.DOTALL)
 BRANCH = "branch-"
+PAST = "past"  # beside those of branches: a table has had one, where folders go with their files
 
 
 @dataclass(frozen=True)
@@ -91,12 +92,14 @@ class Retention:
 @dataclass(frozen=True)
 class Pins:
     """Snapshots that must stay readable: the table's `tags` by ascending id, those of branches
-    and their tags, and changelogs, which may lack their base.
+    and their tags, and changelogs, which may lack their base. A table that `had_branches` may have
+    been moved on to one (`restarts`).
     """
 
     tags: Sequence[Any]
     branched: Sequence[Any]
     changelogs: Sequence[Any]
+    had_branches: bool
 
     def nearest_tag(self, snapshot_id: int) -> Any | None:
         """The newest tag of a snapshot older than that one, None if there is not one."""
@@ -111,20 +114,27 @@ def pins(table: Table, *, writes_changelogs: bool = False) -> Pins:
     files, snapshots = table.files, Snapshots(table.files, table.layout.home)
     changelogs = [] if writes_changelogs else list(_kept(snapshots, "changelog", _CHANGELOG))
     branched: list[Any] = []
-    for other in {table.layout.location, *branches(table)} - {snapshots.location}:
+    folder, names = f"{table.layout.location}/branch", _below_branch(table)
+    folders = {f"{folder}/{one}" for one in names if one.startswith(BRANCH)}
+    for other in {table.layout.location, *folders} - {snapshots.location}:
         own = Snapshots(files, other)
         own.latest_id()  # raises if it has lost its snapshots, which alone name its files
         branched += [found for n in own.ids() if (found := own.find(n)) is not None]
         branched += _kept(own, "tag", _TAG)
         changelogs += [] if writes_changelogs else _kept(own, "changelog", _CHANGELOG)
     tags = sorted(_kept(snapshots, "tag", _TAG), key=lambda tag: int(tag.id))
-    return Pins(tags, branched, changelogs)
+    had_branches = bool(names) or (files.keeps_folders and files.is_folder(folder))
+    return Pins(tags, branched, changelogs, had_branches)
 
 
 def branches(table: Table) -> list[str]:
     """The folders of the table's branches."""
-    folder = f"{table.layout.location}/branch"
-    return [f"{folder}/{n}" for n in table.files.folders(folder) if n.startswith(BRANCH)]
+    names = (name for name in _below_branch(table) if name.startswith(BRANCH))
+    return [f"{table.layout.location}/branch/{name}" for name in names]
+
+
+def _below_branch(table: Table) -> list[str]:
+    return table.files.folders(f"{table.layout.location}/branch")
 
 
 def _kept(snapshots: Snapshots, folder: str, name: re.Pattern[str]) -> Iterator[Any]:
