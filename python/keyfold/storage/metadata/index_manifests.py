@@ -22,6 +22,7 @@ from keyfold.storage.metadata.manifests import Manifests, understood
 DELETION_VECTORS = "DELETION_VECTORS"
 HASH = "HASH"
 WRITTEN = (HASH, DELETION_VECTORS)
+_PLACES = "_DELETIONS_VECTORS_RANGES"
 _SCHEMA = fastavro.parse_schema(INDEX_SCHEMA)
 
 
@@ -69,12 +70,15 @@ def _entry(manifests: Manifests, path: str, record: Record, kinds: Collection[st
     kind, file = record["_INDEX_TYPE"], record["_FILE_NAME"]
     if kind not in kinds:
         return IndexEntry((), -1, kind, file, 0, 0)
+    has_ranges = kind == DELETION_VECTORS
+    if has_ranges and record.get(_PLACES) is None and record.get("_ROW_COUNT") == 0:
+        has_ranges = False  # pypaimon makes NULL of a list without vectors
     with understood("index manifest", path):
-        check_index(record, has_ranges=kind == DELETION_VECTORS)
+        check_index(record, has_ranges=has_ranges)
         partition = manifests.partition(record)
     if record["_KIND"] != ADD:
         raise damage.metadata_file("index manifest", path, "an entry deletes an index file")
-    ranges = record["_DELETIONS_VECTORS_RANGES"] if kind == DELETION_VECTORS else ()
+    ranges = record[_PLACES] if has_ranges else ()
     vectors = (VectorRange(r["f0"], r["f1"], r["f2"], r.get("_CARDINALITY")) for r in ranges)
     size, rows = record["_FILE_SIZE"], record["_ROW_COUNT"]
     elsewhere = record.get("_EXTERNAL_PATH")
@@ -112,7 +116,7 @@ def _record(manifests: Manifests, entry: IndexEntry) -> Record:
         "_FILE_NAME": entry.file,
         "_FILE_SIZE": entry.size,
         "_ROW_COUNT": entry.rows,
-        "_DELETIONS_VECTORS_RANGES": ranges if entry.kind == DELETION_VECTORS else None,
+        _PLACES: ranges if entry.kind == DELETION_VECTORS else None,
         "_EXTERNAL_PATH": entry.external_path,
     }
 
