@@ -57,9 +57,9 @@ def statements(found: Any) -> dict[str, Callable[[], Any]]:
     }
 
 
-def measured(files: int) -> Iterator[tuple[str, Counted, Counted]]:
+def measured(files: int, delay: float = DELAY) -> Iterator[tuple[str, Counted, Counted]]:
     """Each statement with the requests of its first call and of its next."""
-    with server.running(DELAY) as options:
+    with server.running(delay) as options:
         catalog = open_catalog("test", options)
         many_files.fill(catalog.create_table(["default"], "t", many_files.new_table()), files)
         connected = keyfold.connect(options.pop("warehouse"), **options)

@@ -15,7 +15,7 @@ from tests.bridge.client import TOKEN, Server, eventually, is_running, server
 from tests.bridge.mutations import mutated
 from tests.concurrency.processes import elsewhere
 
-INPUTS = 4_000
+INPUTS = 1_500
 
 
 @pytest.fixture(scope="module")

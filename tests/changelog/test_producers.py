@@ -16,6 +16,7 @@ from tests.compact import harness as compaction
 from tests.compact.histories import History, rows, stored
 from tests.compact.test_histories import depends_on_what_is_merged, is_refused
 from tests.concurrency import jobs
+from tests.draws import times
 from tests.merge.random_tables import ENGINES, random_table
 from tests.storage import tables
 
@@ -71,7 +72,7 @@ def test_lookup_tells_what_readers_see(tmp_path: Path, engine: str, number: int,
     told = made(tmp_path, random, engine, size | {"changelog_producer": "lookup"})
     told.history.append_base()
     told.follow(random.choice(("auto", "full")))
-    for _ in range(6):
+    for _ in range(times(4)):
         told.history.append(random.choice((1, 1, 3)))
         told.follow("auto", touched=[((), 0)], parallelism=random.choice((1, 4)))
         told.check()
@@ -82,7 +83,7 @@ def test_lookup_tells_what_readers_see(tmp_path: Path, engine: str, number: int,
 
 
 @pytest.mark.parametrize("engine", [name for name in ENGINES if name != "first-row"])
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", range(times(1)))
 def test_full_compactions_tell_the_changes_since_the_last(
     tmp_path: Path, engine: str, number: int, seed: int
 ) -> None:

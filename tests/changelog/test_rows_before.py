@@ -21,6 +21,7 @@ from tests.changelog.changelog_files import changes_of, check_rows, folded, key_
 from tests.changelog.consumer import ADDED, Consuming
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Changes
+from tests.draws import times
 from tests.machine.direct import Direct
 from tests.machine.model import ENGINES
 from tests.machine.steps import Machine
@@ -48,7 +49,7 @@ def test_random_statements_tell_what_a_consumer_needs(
     driver = Consumed(str(tmp_path), engine, {"changelog-producer": "input"})
     machine = Machine(driver, engine, Random(told), without=OLDER)
     try:
-        machine.run(25)
+        machine.run(times(12))
     except Exception as error:
         error.add_note(f"seed {told}:\n" + "\n".join(machine.log))
         raise

@@ -14,10 +14,11 @@ from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import MARKED_SUFFIX
 from tests.compact import harness as compaction
 from tests.compact.histories import History, rows, stored
+from tests.draws import times
 from tests.merge.random_tables import ENGINES, check_same, random_table
 from tests.storage import tables
 
-ROUNDS = 3
+ROUNDS = times(2)
 ADDS, ANY = (0, 2), (0, 0, 1, 2, 3)
 
 

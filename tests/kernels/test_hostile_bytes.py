@@ -37,8 +37,8 @@ from tests.aggregates.test_agg_state import SIGNATURES, content, states
 from tests.aggregates.test_states import vectors
 from tests.kernels.hostile import guard, mutated
 
-INPUTS = int(os.environ.get("KEYFOLD_HOSTILE_INPUTS", "1500"))
-STRICT = INPUTS // 30  # Python is slow
+INPUTS = int(os.environ.get("KEYFOLD_HOSTILE_INPUTS", "600"))
+STRICT = INPUTS // 12  # Python is slow
 KERNELS = ("keyfold.kernels.states.", "keyfold.kernels.roaring.", "keyfold.kernels.pages")
 SETS = "keyfold.kernels.folds.item_sets"
 

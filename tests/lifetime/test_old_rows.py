@@ -19,6 +19,7 @@ from keyfold.lifetime.row_times import are_old
 from keyfold.options.parsing import parse
 from keyfold.types import paimon
 from keyfold.wire.layout import Column, TableLayout
+from tests.draws import times
 from tests.option_names import option_names
 
 NOW = int(time.time())
@@ -73,10 +74,10 @@ def test_old_rows_go_once_they_are_whole(
     options = {**of_engine, **ENGINES[engine], "write_only": "true", "changelog_producer": producer}
     table = made(tmp_path, **options, num_sorted_run__compaction_trigger="3")
     took = 0
-    for _ in range(24):
-        times = [NOW, NOW - 2 * DAY, NOW - 3 * DAY, NOW + DAY, None]
+    for _ in range(times(15)):
+        moments = [NOW, NOW - 2 * DAY, NOW - 3 * DAY, NOW + DAY, None]
         found = {
-            k: (k, random.choice(times), random.randrange(9))
+            k: (k, random.choice(moments), random.randrange(9))
             for k in random.sample(range(30), random.randrange(1, 9))
         }
         put(table, *found.values())
@@ -92,7 +93,7 @@ def test_old_rows_go_once_they_are_whole(
             took += len(before - after)
             assert table.scan().count() == len(after)
             assert all(table.get({"k": row[0]}) is None for row in before - after)
-    assert took > 10
+    assert took > times(5)
 
 
 def test_a_full_compaction_writes_files_with_old_rows_again(tmp_path: Path) -> None:
@@ -187,7 +188,7 @@ def test_what_a_reader_of_changes_has(
     table = made(tmp_path / "goes", **options)
     stays = made(tmp_path / "stays", **options, record_level__expire_time="9999 d")
     took = 0
-    for turn in range(16):
+    for turn in range(times(11)):
         count = 900 if turn == 0 else random.randrange(1, 9)
         found = [
             (k, random.choice([NOW, NOW - 2 * DAY]), random.getrandbits(31))

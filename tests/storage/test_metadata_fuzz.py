@@ -3,7 +3,7 @@
 from tests.concurrency.processes import elsewhere
 from tests.storage import metadata_fuzz
 
-INPUTS = 250
+INPUTS = 120
 
 
 def test_statements_on_metadata_gone_wrong(seed: int) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 import keyfold
 from keyfold.errors import CorruptDataError
-from keyfold.storage.metadata.documents import decode
+from keyfold.storage.metadata import documents
 from keyfold.storage.table import Table
 from tests.concurrency import jobs
 from tests.concurrency.processes import elsewhere
@@ -143,11 +143,13 @@ def test_avro_without_measure(folder: str, what: str) -> None:
 
 
 @pytest.mark.parametrize("codec", ["zstandard", "deflate", "bzip2", "xz"])
-def test_what_grows_when_it_is_decompressed(codec: str) -> None:
+def test_what_grows_when_it_is_decompressed(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert documents.MOST_BYTES == 256 << 20
+    monkeypatch.setattr(documents, "MOST_BYTES", 16 << 20)
     out, schema = BytesIO(), fastavro.parse_schema(record("r", "bytes"))
-    fastavro.writer(out, schema, [{"f0": bytes(300 << 20)}], codec=codec, sync_interval=1)
-    with pytest.raises(ValueError, match="holds more than 256 MiB"):
-        decode(out.getvalue())
+    fastavro.writer(out, schema, [{"f0": bytes(20 << 20)}], codec=codec, sync_interval=1)
+    with pytest.raises(ValueError, match="holds more than 16 MiB"):
+        documents.decode(out.getvalue())
 
 
 def data_bytes() -> int:
@@ -160,7 +162,7 @@ def test_what_can_not_be_decompressed_leaves_no_memory(codec: str) -> None:
     bad, before = avro(record("r", "int"), 1, b"abc" * 9, codec), data_bytes()
     for _ in range(3):
         with pytest.raises(Exception):  # noqa: B017,PT011 - each codec has its own
-            decode(bad)
+            documents.decode(bad)
     assert data_bytes() - before < 200 << 20
 
 
@@ -192,10 +194,10 @@ def test_codecs_and_blocks(codec: str) -> None:
     rows = [{"f0": one, "f1": {"f0": n, "f1": None}, "f2": {"n": n}} for n in range(5000)]
     out = BytesIO()
     fastavro.writer(out, fastavro.parse_schema(schema), rows, codec=codec, sync_interval=999)
-    assert decode(out.getvalue()) == rows
+    assert documents.decode(out.getvalue()) == rows
     out = BytesIO()
     fastavro.writer(out, fastavro.parse_schema(schema), [], codec=codec)
-    assert decode(out.getvalue()) == []
+    assert documents.decode(out.getvalue()) == []
 
 
 @pytest.mark.parametrize("depth", [150, 100_000])

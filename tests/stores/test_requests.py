@@ -4,7 +4,7 @@ import pytest
 
 from integration.bench import store_requests
 
-LARGE, SMALL, MORE = 4_000, 100, 15  # of 40 partitions and of one
+LARGE, SMALL, MORE = 2_000, 100, 15  # of 20 partitions and of one
 
 
 @pytest.fixture(scope="module")
@@ -12,7 +12,7 @@ def requests() -> dict[str, list[list[int]]]:
     """By statement: the requests of its first call and its next, in both tables."""
     found: dict[str, list[list[int]]] = {}
     for files in (SMALL, LARGE):
-        for name, *calls in store_requests.measured(files):
+        for name, *calls in store_requests.measured(files, delay=0.0):
             counts = [
                 sum(one[kind] for kind in store_requests.KINDS if kind in one) for one in calls
             ]

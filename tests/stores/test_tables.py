@@ -24,8 +24,8 @@ from tests.storage import tables
 from tests.stores import kinds, proxy
 from tests.stores.life import lived
 
-PROCESSES = 6
-JOBS = 4
+PROCESSES = 4
+JOBS = 3
 COUNTER = -1
 # Google's is S3's, with other names of headers.
 SERVERS = pytest.mark.parametrize("served", ["s3", "azure"], indirect=True)

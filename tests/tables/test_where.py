@@ -16,6 +16,7 @@ import pytest
 
 import keyfold
 from keyfold import Table, TableError
+from tests.draws import times
 from tests.read import harness
 
 TYPES = {
@@ -199,12 +200,12 @@ def test_random_conditions_keep_what_a_slow_evaluation_keeps(
     table, every = filled
     random = Random(seed)
     kept = 0
-    for _ in range(250):
+    for _ in range(times(120)):
         text, evaluate = condition(random, 2)
         wanted = keys([row for row in every if evaluate(row) is True])
         assert keys(table.scan(["k"], text).to_pylist()) == wanted, text
         kept += 0 < len(wanted) < len(every)
-    assert kept > 100
+    assert kept > times(45)
 
 
 def expressions(random: Random, depth: int) -> pc.Expression:
@@ -231,13 +232,13 @@ def test_expressions_keep_what_arrow_keeps(filled: tuple[Table, list[Any]], seed
     table, _ = filled
     random, whole = Random(seed), table.scan().to_arrow()
     pushed = 0
-    for _ in range(200):
+    for _ in range(times(100)):
         expression = expressions(random, 2)
         wanted = keys(whole.filter(expression).to_pylist())
         found = table.scan(["k"], expression)
         assert keys(found.to_pylist()) == wanted, expression
         pushed += bool(found.condition.predicates)
-    assert pushed > 100
+    assert pushed > times(45)
 
 
 def of_polars(random: Random, depth: int) -> polars.Expr:
@@ -273,12 +274,12 @@ def test_filters_of_lazy_frames_keep_what_polars_keeps(
     random, scan = Random(seed), table.scan()
     whole, lazy = scan.to_polars(), scan.to_polars(lazy=True)
     pushed = 0
-    for _ in range(200):
+    for _ in range(times(80)):
         expression = of_polars(random, 2)
         wanted = sorted(whole.filter(expression)["k"])
         assert sorted(lazy.filter(expression).collect()["k"]) == wanted, expression
         pushed += bool(scan.filtered(expression, whole.schema).condition.predicates)
-    assert pushed > 50
+    assert pushed > times(20)
 
 
 def test_expressions_over_the_key_leave_out_files(tmp_path: Path) -> None:
