@@ -7,11 +7,15 @@ JAR := python/keyfold/jars/keyfold-$(VERSION).jar
 BIN := .venv/bin
 IN_ORDER := --dist loadfile --no-loadscope-reorder  # that of conftest.py
 # What `make test` runs on the newest Spark: where a table meets the inside of Spark, in all ways once.
+SINK := $(addprefix streams/test_sink.py::test_, groups_of_a_stream an_epoch_that_is_replayed \
+  a_stream_that_adds_columns stopped_queries_leave_nothing)
 ON_NEWEST := $(addprefix integration/, conformance/test_documents.py lookups/test_joins.py \
   statements/test_named_columns.py statements/test_error_classes.py rows/test_rows.py \
   history/test_time_travel.py::test_versions_and_times_in_names changes/test_changes_from.py \
-  streams/test_sink.py planning/test_by_bucket.py planning/test_merged_scans.py \
+  $(SINK) planning/test_by_bucket.py planning/test_merged_scans.py \
   docs/test_pages.py::test_newer_block pipelines cluster/test_yarn.py)
+# And there alone, as the oldest has executors on a standalone cluster.
+NEWEST_ALONE := --ignore=integration/cluster/test_yarn.py
 # pyspark comes as source, of which pip makes a wheel: one of 450 MB that it need not compress.
 UNPACKED := DIST_EXTRA_CONFIG=$(CURDIR)/.ci/wheel.cfg
 # Python compiles what it imports, a part of what is installed.
@@ -48,7 +52,7 @@ test-python: setup build/.postgresql build/readers/.installed build/azurite/.ins
 	$(BIN)/python -m pytest -n 4 $(IN_ORDER) tests
 
 test-spark: setup build/.postgresql build/readers/.installed build/azurite/.installed build/dbt/.installed build/spark.jsa  ## the tests with Spark, in three sessions
-	$(BIN)/python -m pytest -n 3 $(IN_ORDER) integration
+	$(BIN)/python -m pytest -n 3 $(IN_ORDER) $(NEWEST_ALONE) integration
 
 test-newest: setup build/spark/.installed  ## a part of the tests with the Spark of requirements-spark.lock
 	build/spark/bin/python -m pytest -n 3 $(IN_ORDER) $(ON_NEWEST)

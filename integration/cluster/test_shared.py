@@ -15,7 +15,7 @@ from integration.paimon.bench import in_order
 from integration.paimon.library import Paimon
 from integration.paimon.sides import Keyfold, KeyfoldInSpark
 
-SEEDS = 6
+SEEDS = 3
 
 
 @pytest.fixture(scope="module")

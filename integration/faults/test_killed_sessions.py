@@ -20,7 +20,7 @@ from tests.concurrency.processes import Crew
 from tests.storage import tables
 from tests.storage.snapshots import data_files
 
-SECONDS = float(os.environ.get("KEYFOLD_STRESS_SECONDS", "10"))
+SECONDS = float(os.environ.get("KEYFOLD_STRESS_SECONDS", "5"))
 PYTHON_WRITERS, OURS, OTHERS = 12, 200, 100
 
 

@@ -20,10 +20,10 @@ from integration.faults import harness, processes
 from integration.streams import doomed
 from integration.streams.sinks import folded
 
-KILLS = int(os.environ.get("KEYFOLD_STREAM_KILLS", "4"))
+KILLS = int(os.environ.get("KEYFOLD_STREAM_KILLS", "3"))
 KILLS_A_SESSION = 3  # the last is the session's own
 KEYS, ROWS = 7, 20
-FILES = 60 * KILLS
+FILES = 20 * KILLS
 
 
 def rows_of(number: int) -> list[dict[str, object]]:
