@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -116,7 +116,9 @@ def _read(text: str) -> Any:
 
 
 @contextmanager
-def server(within: str | None = None, **changes: Any) -> Iterator[Server]:
+def server(
+    within: str | None = None, program: Sequence[str] = ("-m", "keyfold.bridge"), **changes: Any
+) -> Iterator[Server]:
     """A fork server that has said ready, or an error; ended and waited for afterwards. Its folder
     is a new one within another, or in the system's for temporary files.
     """
@@ -127,7 +129,7 @@ def server(within: str | None = None, **changes: Any) -> Iterator[Server]:
         "temporary": within or tempfile.gettempdir(),
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "keyfold.bridge"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, *program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert process.stdin is not None
     assert process.stdout is not None

@@ -57,6 +57,30 @@ def test_the_server_has_one_thread(running: Server) -> None:
     assert len(list(Path(f"/proc/{running.process.pid}/task").iterdir())) == 1
 
 
+SLOW = """
+import sys, time
+from pathlib import Path
+from keyfold.bridge import start
+def loading():
+    while not Path(sys.argv[1], "go").exists():
+        time.sleep(0.01)
+        yield
+    time.sleep(0.5)
+    Path(sys.argv[1], "loaded").touch()
+start.loading = loading
+start.main()
+"""
+
+
+def test_workers_and_nobody_else_wait_for_what_they_share(tmp_path: Path) -> None:
+    with server(program=("-c", SLOW, str(tmp_path))) as loads:
+        assert "ok" in (loads.connect("driver").hello or {})
+        assert not (tmp_path / "loaded").exists()
+        (tmp_path / "go").touch()
+        assert loads.connect().pid
+        assert (tmp_path / "loaded").exists()
+
+
 def test_rows_go_in_and_come_out(running: Server, tmp_path: Path) -> None:
     table = tables.layout(tmp_path)
     worker = running.connect()

@@ -43,12 +43,14 @@ class EventLoop:
 
         self.watch(self.alarm.fileno(), drained)
 
-    def turn(self, seconds: float | None) -> None:
-        """Wait for events, at most `seconds`, and call back for each."""
-        for descriptor, _ in self.poll.poll(None if seconds is None else seconds * 1000):
+    def turn(self, seconds: float | None) -> bool:
+        """Wait for events, at most `seconds`, and call back for each; whether there was one."""
+        found = self.poll.poll(None if seconds is None else seconds * 1000)
+        for descriptor, _ in found:
             callback = self.callbacks.get(descriptor)
             if callback is not None:
                 callback()
+        return bool(found)
 
     def close(self) -> None:
         self.alarm.close()

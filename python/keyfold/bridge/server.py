@@ -1,8 +1,8 @@
-"""The fork server: one per JVM, warm before it forks a worker, gone when the JVM is.
+"""The fork server: one per JVM, gone when the JVM is.
 
 One thread waits for connections, for the end of stdin (the JVM is gone), for signals and for its
-children. Each connection says who it is (handshake.py) and becomes a new worker, or goes to the one
-driver process.
+children. Until it has loaded what workers share, it does that in between. Each connection says who
+it is (handshake.py) and becomes a new worker, or goes to the one driver process.
 """
 
 import logging
@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from keyfold.bridge import frames
 from keyfold.bridge.children import Child, Children
@@ -31,7 +31,8 @@ class ForkServer:
 
     `lives` has the roles whose connections are processes of their own: each gets a connection and
     its memory cap. `live_as_driver` gets a socket over which connections are passed. Each is the
-    whole life of a forked process.
+    whole life of a forked process. `loading` loads what workers share, a little at each step, and
+    is at its end before there is one.
     """
 
     def __init__(
@@ -40,11 +41,13 @@ class ForkServer:
         token: str,
         lives: Mapping[str, Live],
         live_as_driver: LiveAsDriver,
+        loading: Iterator[None],
     ) -> None:
         self.directory = directory
         self.token = token
         self.lives = lives
         self.live_as_driver = live_as_driver
+        self.loading: Iterator[None] | None = loading
         self.ending = False
         self.arrivals: dict[int, Arrival] = {}
         self.loop = EventLoop()
@@ -59,7 +62,19 @@ class ForkServer:
     def run(self) -> None:
         """Serve until stdin ends or SIGTERM comes."""
         while not self.ending:
-            self.loop.turn(self.children.kill_overdue())
+            overdue = self.children.kill_overdue()
+            if not self.loop.turn(overdue if self.loading is None else 0.0):
+                self._load_on()
+
+    def _load_on(self) -> None:
+        try:
+            if self.loading is not None:
+                next(self.loading)
+        except StopIteration:
+            self.loading = None
+        except Exception:  # a worker that needs it meets it too, and tells it
+            log.exception("what workers need can't be loaded beforehand")
+            self.loading = None
 
     def close(self) -> None:
         """End every process and remove the private directory."""
@@ -135,6 +150,8 @@ class ForkServer:
     def _child_for(self, connection: socket.socket, role: str, memory: int | None) -> Child:
         if role == "driver":
             return self._pass_to_driver(connection)
+        while self.loading is not None:  # workers share it
+            self._load_on()
         return self.children.start(lambda: self.lives[role](connection, memory), self._open())
 
     def _pass_to_driver(self, connection: socket.socket) -> Child:

@@ -1,7 +1,10 @@
-"""From the JVM's first line to a warm server: check versions, warm up, say ready.
+"""From the JVM's first line to a server: check versions, import what workers need, say ready.
+
+Kernels are loaded after that, before the first worker. So the driver's process, which calls few of
+them, looks tables up and plans meanwhile.
 
 No thread may exist before a fork: environment variables keep libraries from starting one.
-The driver's process is forked from the warm server too, and imports the modules only it needs.
+The driver's process is forked from the server too, and imports the modules only it needs.
 """
 
 import gc
@@ -10,6 +13,7 @@ import logging
 import os
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -53,7 +57,7 @@ def own_stdout() -> TextIO:
 
 def serve(hello: Hello, directory: PrivateDirectory, out: TextIO) -> int:
     """Warm up, say ready, run until the JVM is gone; nothing is left behind."""
-    server = ForkServer(directory, hello.token, LIVES, live_as_driver)
+    server = ForkServer(directory, hello.token, LIVES, live_as_driver, loading())
     try:
         try:
             warm()
@@ -71,15 +75,28 @@ def serve(hello: Hello, directory: PrivateDirectory, out: TextIO) -> int:
 
 
 def warm() -> None:
-    """Import workers' modules and load their kernels; the garbage collector never visits them."""
+    """Import workers' modules, and see to it that no worker has to compile."""
     try:
         importlib.import_module("keyfold.questions.executor")
-        importlib.import_module("keyfold.kernels.jit").warm_from_cache()
+        jit = importlib.import_module("keyfold.kernels.jit")
+        if not jit.fill_cache():
+            jit.warm()
     except ImportError as e:
         raise EnvironmentMismatchError(
             f"{sys.executable} cannot import what keyfold's workers need: {e}; install keyfold's "
             f"dependencies there ({sys.executable} -m pip install keyfold)"
         ) from e
+    settle()
+
+
+def loading() -> Iterator[None]:
+    """Load all kernels, one at each step."""
+    yield from importlib.import_module("keyfold.kernels.jit").loading()
+    settle()
+
+
+def settle() -> None:
+    """The garbage collector never visits what is loaded: forks share it as long as it is as is."""
     gc.collect()
     gc.freeze()
 

@@ -285,13 +285,25 @@ def warm() -> int:
     return count
 
 
-def warm_from_cache() -> int:
-    """`warm`, but a child process fills the cache, because a compiler keeps some 200 MB of memory.
-    This process compiles only the signatures that the child did not finish or could not keep.
+def fill_cache() -> bool:
+    """Let a child process compile what the cache lacks, because a compiler keeps some 200 MB of
+    memory; whether the cache has everything now.
     """
-    if CACHE_DIRECTORY is not None and not _marker().exists():
+    if CACHE_DIRECTORY is None:
+        return False
+    if not _marker().exists():
         _started(FILLER).wait()
-    return warm()
+    return _marker().exists()
+
+
+def loading() -> Iterator[None]:
+    """Load every declared signature, one at each step: milliseconds from the cache."""
+    load_sources()
+    yield
+    for compiled, signatures in list(DECLARED):
+        for signature in signatures:
+            compiled.compile(eval(signature, {}, _NAMES))
+            yield
 
 
 def _started(program: str, *arguments: int) -> subprocess.Popen[bytes]:
