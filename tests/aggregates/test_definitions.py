@@ -100,7 +100,7 @@ def draw(random: Random, kind: pa.DataType, groups: int, aggregate: Aggregate) -
 def added(inputs: Inputs) -> Inputs:
     """The same groups as engines give them if every row is added, in the order of rows."""
     order = np.concatenate([np.sort(rows) for rows in np.split(inputs.order, inputs.starts[1:-1])])
-    numbers = groups_of_rows(order, inputs.starts)
+    numbers = groups_of_rows(order, inputs.starts, len(order))
     assert numbers is not None
     return replace(inputs, ops=np.ones_like(inputs.ops), order=order, number=lambda: numbers)
 

@@ -1,5 +1,6 @@
 """Retractions that reach every kernel of merges and folds which takes some."""
 
+from collections.abc import Sequence
 from random import Random
 
 import numpy as np
@@ -7,6 +8,7 @@ import pyarrow as pa
 
 from keyfold.aggregates.group_totals import Signed, sums
 from keyfold.merge.buffer import fold_unsorted
+from keyfold.merge.kinds import SEQUENCE_NUMBER
 from keyfold.merge.plan import plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
@@ -25,12 +27,17 @@ def merge_retractions(random: Random) -> None:
         options = functions | {"aggregation.remove-record-on-delete": removes}
         table = layout(columns, ["k"], options)
         rows = random_records(random, table, ROWS, (0, 0, 1, 3))
-        merge, flags = plan(table, list(columns), marks=True), {"has_oldest": False}
+        merge = plan(table, list(columns), marks=True)
+        flags = {"system_columns": True, "drop_deletes": False, "has_oldest": False}
         runs = [fold_unsorted(merge, [batch(table, rows[at::4])]) for at in range(4)]
         for _ in range(2):  # the second time some rows have marks
-            sources = [SortedRun(iter(run), (at, at)) for at, run in enumerate(runs)]
-            runs = [list(merge_runs(merge, sources, drop_deletes=False, **flags)), runs[0]]
-            list(merge_runs(plan(table, ["k", "n"]), sources))
+            list(merge_runs(plan(table, ["k", "n"]), sorted_runs(runs)))
+            found = list(merge_runs(merge, sorted_runs(runs), **flags))
+            runs = [[part.drop_columns([SEQUENCE_NUMBER]) for part in found], runs[0]]
+
+
+def sorted_runs(runs: Sequence[list[pa.RecordBatch]]) -> list[SortedRun]:
+    return [SortedRun(iter(run), (at, at)) for at, run in enumerate(runs)]
 
 
 def fold_signed(random: Random) -> None:

@@ -50,12 +50,10 @@ class MergeStep:
 
     @cached_property
     def numbers(self) -> Numbers | None:
-        """The group of each row. None if some rows are left out, or if the merge order of a group
-        is not that of its rows.
+        """The group of each row, which is behind all others for rows that are left out. None if the
+        merge order of a group is not that of its rows.
         """
-        if len(self.order) < self.columns.num_rows:
-            return None
-        return groups_of_rows(self.order, self.starts)
+        return groups_of_rows(self.order, self.starts, self.columns.num_rows)
 
 
 @dataclass(frozen=True)

@@ -53,13 +53,15 @@ def number_rows(order: Rows, is_first: Flags, out: Numbers) -> bool:
     return ascends
 
 
-def groups_of_rows(order: Rows, starts: Rows) -> Numbers | None:
-    """The group of each row, by row; None if the rows of a group are in another order than they
-    came in.
+def groups_of_rows(order: Rows, starts: Rows, rows: int) -> Numbers | None:
+    """The group of each row, by row, of so many; that of rows which are left out is behind all
+    others. None if the rows of a group are in another order than they came in.
     """
     is_first = np.zeros(len(order) + 1, dtype=np.bool_)
     is_first[starts] = True
-    out = np.empty(len(order), dtype=np.int32)
+    out = np.empty(rows, dtype=np.int32)
+    if rows > len(order):
+        out[:] = len(starts) - 1
     return out if number_rows(order, is_first[:-1], out) else None
 
 

@@ -89,7 +89,8 @@ def leave_out(records: Groups, none: int, numbers: Numbers) -> None:
 class Effects:
     """The operations of a step's records, in merge order, and the kinds of the results. `numbers`
     are the groups of all rows, `room` or more groups in all, None if rows of a group do not ascend.
-    `signs` are the operations by row, None if all that count are added.
+    `signs` are the operations by row, None if all that count are added. With `only_adds` all rows
+    are.
     """
 
     step: MergeStep
@@ -116,11 +117,12 @@ def effects_of(step: MergeStep, *, removes: bool, drops: bool) -> Effects:
     """The effects of records on the columns of their keys. The step is without the keys that leave
     no row, with `drops`.
     """
-    count = len(step.starts) - 1
+    count, rows = len(step.starts) - 1, step.columns.num_rows
     if step.kinds is None or not is_retract(step.kinds).any():
-        ops = ones(len(step.order)).view(np.int8)
-        return Effects(step, ops, _kinds(step), lambda: step.numbers, count, only_adds=True)
-    rows = step.columns.num_rows
+        ops, room = ones(len(step.order)).view(np.int8), count + (len(step.order) < rows)
+        return Effects(step, ops, _kinds(step), lambda: step.numbers, room, only_adds=room == count)
+    if not removes and not drops:
+        return _all_left(step, step.kinds, count + 1)
     out = Decided(
         np.empty(len(step.order), dtype=np.int8),
         np.empty(len(step.order), dtype=np.int64),
@@ -138,6 +140,16 @@ def effects_of(step: MergeStep, *, removes: bool, drops: bool) -> Effects:
     numbers = out.numbers if ascends else None
     signs = out.signs if (ops == RETRACT).any() else None
     return Effects(left, ops, kinds, lambda: numbers, count + 1, signs)
+
+
+def _all_left(step: MergeStep, kinds: Kinds, room: int) -> Effects:
+    """The effects of records of which each key leaves a row: no walk is needed, as only the size of
+    a key decides whether its retractions take back.
+    """
+    does = np.where(is_retract(kinds), np.int8(RETRACT), np.int8(ADD))
+    does[step.last[np.diff(step.starts) == 1]] = ADD
+    signs = does if (does == RETRACT).any() else None
+    return Effects(step, does[step.order], _kinds(step), lambda: step.numbers, room, signs)
 
 
 def _kinds(step: MergeStep) -> Kinds | None:

@@ -10,10 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from keyfold.kernels.buffers import ones, validity
+from keyfold.kernels.buffers import Mask, Rows, ones, validity
 from keyfold.kernels.groups.any_of import any_of
+from keyfold.kernels.jit import kernel
 from keyfold.kernels.ops import DELETE, INSERT, SKIP
-from keyfold.merge.engine import Folded, MergeStep, filtered, narrowed, picked, shown
+from keyfold.merge.engine import Folded, MergeStep, filtered, picked, shown
 from keyfold.merge.kinds import Kinds, is_retract
 from keyfold.merge.marks.mark_columns import Flags, Marks, unmarked
 from keyfold.merge.marks.mark_effects import column_ops
@@ -43,6 +44,8 @@ def fold_marked(
         step = replace(step, kinds=np.where(pending, np.int8(INSERT), step.kinds))
     # A reader's rows need no marks, unless it matters that a column was never named.
     is_shown = has_oldest and drop_deletes and not plan.retaining
+    if is_shown and marks.are_whole and not plan.engine.sequences(plan.options):
+        step = replace(step, marks=None)  # what they replace has left the step
     whole = _folded(plan, step, drops_deletes=is_shown and pending is None)
     arrays, kinds, last = whole.arrays, whole.kinds, whole.last
     result = None
@@ -98,24 +101,44 @@ def _clearing(plan: MergePlan, kinds: Kinds | None, marks: Marks) -> Flags:
     return is_retract(kinds) & ~marks.is_marked
 
 
+@kernel("int64(uint8[::1], uint8[::1], int64[::1], int64[::1], int64[::1], int64[::1], uint8[::1])")
+def cut_groups(
+    cuts: Mask, leaves: Mask, order: Rows, starts: Rows, left: Rows, firsts: Rows, was_cut: Mask
+) -> int:
+    """Write the records of each group from its last cutting one on to the end of `left`, and where
+    they begin there; the cutting one not if it `leaves` and others come behind it. Flags the groups
+    that have one, and returns where the first begins. `left` has one place more than `order`.
+    """
+    g, place, is_over = len(starts) - 2, len(left), False
+    firsts[len(starts) - 1] = place
+    for i in range(len(order)):  # no branch depends on data
+        at = len(order) - 1 - i
+        is_next = at < starts[g]
+        g -= is_next
+        is_over &= not is_next
+        row, is_last = order[at], at + 1 == starts[g + 1]
+        is_cut = cuts[row] != 0
+        stays = (not is_over) & (is_last | (not (is_cut & (leaves[row] != 0))))
+        left[place - 1] = row
+        place -= stays
+        is_over |= is_cut
+        firsts[g], was_cut[g] = place, is_over
+    return place
+
+
 def _cut(step: MergeStep, cuts: Flags) -> tuple[MergeStep, Flags]:
     """The step from the last cutting row of each group on, and whether there is one.
 
     A delete that cuts is left out itself, unless it comes last.
     """
+    was_cut = np.zeros(len(step.starts) - 1, dtype=np.bool_)
     if not cuts.any():
-        return step, np.zeros(len(step.starts) - 1, dtype=np.bool_)
-    at = np.arange(len(step.order))
-    last_cut = np.maximum.reduceat(np.where(cuts[step.order], at, -1), step.starts[:-1])
-    was_cut = last_cut >= 0
-    if not was_cut.any():
         return step, was_cut
-    sizes = np.diff(step.starts)
-    of_group, last = np.repeat(last_cut, sizes), np.repeat(step.starts[1:] - 1, sizes)
-    kept = at >= of_group
-    if step.kinds is not None:
-        kept &= (at > of_group) | (at == last) | ~is_retract(step.kinds[step.order])
-    return narrowed(step, kept), was_cut
+    leaves = np.zeros_like(cuts) if step.kinds is None else is_retract(step.kinds)
+    left, firsts = np.empty(len(step.order) + 1, dtype=np.int64), np.empty_like(step.starts)
+    flags, found = np.stack((cuts, leaves)).view(np.uint8), was_cut.view(np.uint8)
+    place = cut_groups(flags[0], flags[1], step.order, step.starts, left, firsts, found)
+    return replace(step, order=left[place:], starts=firsts - place), was_cut
 
 
 def _has_op(step: MergeStep, name: str) -> Flags:

@@ -96,21 +96,27 @@ class Bits:
         distinct = np.array(words, dtype=np.uint64).reshape(len(words), self.words)
         return RowWords(distinct, encoded.indices.to_numpy())
 
-    def to_column(self, words: Words, column: str) -> pa.Array:
+    def to_column(self, words: RowWords, column: str) -> pa.Array:
         """The stored column of words."""
+        distinct, which = words.distinct, words.which
+        if which is None:
+            distinct, which = self._distinct(distinct)
+        texts = pa.array([self.to_text(bits, column) for bits in distinct], pa.utf8())
+        if len(texts) == 1:
+            return pa.repeat(texts[0], len(which))
+        return texts.take(pa.array(which))
+
+    def _distinct(self, words: Words) -> tuple[Words, npt.NDArray[np.int32]]:
+        """The distinct ones of some words, and which of them each is."""
         first = words[:1]
         if len(words) and (words == first).all():
-            text = self.to_text(first, column)
-            kind = pa.utf8()
-            return pa.nulls(len(words), kind) if text is None else pa.repeat(text, len(words))
+            return first, np.zeros(len(words), np.int32)
         kind = pa.binary(8 * self.words) if self.words > 1 else pa.uint64()
         buffer = pa.py_buffer(np.ascontiguousarray(words))
         encoded = pa.Array.from_buffers(kind, len(words), [None, buffer]).dictionary_encode()
         held = encoded.dictionary.buffers()[-1]  # of fixed width, one after another
         found = np.frombuffer(held, np.uint64, len(encoded.dictionary) * self.words)
-        rows = found.reshape(-1, self.words)
-        texts = pa.array([self.to_text(bits, column) for bits in rows], pa.utf8())
-        return texts.take(encoded.indices)
+        return found.reshape(-1, self.words), encoded.indices.to_numpy()
 
 
 @dataclass(frozen=True)
@@ -203,6 +209,14 @@ class Marks:
         """Whether some row replaces everything."""
         return bool(self.is_whole.any())
 
+    @cached_property
+    def are_whole(self) -> bool:
+        """Whether each row that has a mark replaces everything, and names every column."""
+        everything = self.bits.full | self.bits.pack([0])
+        replaced = self.replaced.distinct
+        flags = (replaced & everything == everything).all(axis=1) | (replaced == 0).all(axis=1)
+        return bool(flags.all()) and bool((self.named.distinct == self.bits.full).all())
+
     def is_pending(self, kinds: Kinds) -> Flags:
         """Whether each row is a delete of some columns: if others have values, a row stays."""
         flags: Flags = (kinds == DELETE) & self.is_marked & ~self.is_whole
@@ -266,8 +280,8 @@ class Marks:
     def arrays(self) -> list[pa.Array]:
         """The columns `_NAMED` and `_OVERWRITTEN`."""
         return [
-            self.bits.to_column(self.named.rows, NAMED),
-            self.bits.to_column(self.replaced.rows, OVERWRITTEN),
+            self.bits.to_column(self.named, NAMED),
+            self.bits.to_column(self.replaced, OVERWRITTEN),
         ]
 
 

@@ -129,9 +129,10 @@ class SequenceGroupStep:
         step = self._step
         if step.marks is not None:
             return np.ones(len(step.starts) - 1, dtype=np.bool_)
-        if step.kinds is None:
+        retracts = None if step.kinds is None else is_retract(step.kinds)
+        if retracts is None or not retracts.any():
             return None
-        flags = any_of(is_retract(step.kinds)[step.order], step.starts)
+        flags = any_of(retracts[step.order], step.starts)
         flags &= np.diff(step.starts) > 1
         return flags if flags.any() else None
 
