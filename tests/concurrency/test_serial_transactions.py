@@ -1,5 +1,5 @@
-"""Transactions of four processes at once: what each has seen, and what is left, is what they show
-if they are done one after another, in the order of their snapshots.
+"""Transactions and statements of four processes at once: what each has seen, and what is left, is
+what they show if they are done one after another, in the order of their snapshots.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def _move(t: Any, k: int, to: int) -> tuple[int, int]:
     return found[k], found[to]
 
 
-def _add(t: Any, k: int, v: int) -> None:
-    t.update(f"k >= {k}", {"v": pc.field("v") + v})
+def _add(t: Any, k: int, v: int) -> Any:
+    return t.update(f"k >= {k}", {"v": pc.field("v") + v})
 
 
-def _remove(t: Any, k: int, v: int) -> None:
-    t.delete(where=f"k = {k} OR v > {v + 20}")
+def _remove(t: Any, k: int, v: int) -> Any:
+    return t.delete(where=f"k = {k} OR v > {v + 20}")
 
 
 def _replace(t: Any, k: int, v: int) -> State:
@@ -47,19 +47,18 @@ def _replace(t: Any, k: int, v: int) -> State:
     return found
 
 
-def _merge(t: Any, k: int, v: int) -> None:
+def _merge(t: Any, k: int, v: int) -> Any:
     merge = t.merge([{"k": k, "v": v}, {"k": v % KEYS + KEYS, "v": k}])
     merge.when_matched_update({"v": pc.field("target", "v") + 1}).when_not_matched_insert_all()
-    merge.execute()
+    return merge.execute()
 
 
 WRITES_ALL_IT_READS = {"put": _put, "move": _move}
+STATEMENTS = {"add": _add, "remove": _remove, "merge": _merge}  # they give their snapshots
 STEPS: Mapping[str, Callable[[Any, int, int], Any]] = {
     **WRITES_ALL_IT_READS,
-    "add": _add,
-    "remove": _remove,
+    **STATEMENTS,
     "replace": _replace,
-    "merge": _merge,
 }
 
 
@@ -88,25 +87,43 @@ def model(state: State, step: Step) -> Any:
     return None
 
 
+def step_of(draw: random.Random, names: Sequence[str]) -> Step:
+    return draw.choice(names), draw.randrange(KEYS), draw.randrange(KEYS)
+
+
+def seen_by(t: Any, step: Step) -> Any:
+    """What the step shows of the rows."""
+    name, k, v = step
+    found = STEPS[name](t, k, v)
+    return None if name in STATEMENTS else found
+
+
 def transactions(folder: str, seed: int, names: Sequence[str]) -> tuple[list[Done], int]:
-    """Those that one process commits, and how many were refused."""
+    """Those that one process commits, and how many were refused. Statements are some of them, each
+    by itself.
+    """
+    alone = [name for name in names if name in STATEMENTS]
     draw, table = random.Random(seed), keyfold.connect(folder, threads=1).table("t")
     done: list[Done] = []
     refused = 0
     while len(done) < EACH and refused < MOST_TRIES:
-        steps = [
-            (draw.choice(names), draw.randrange(KEYS), draw.randrange(KEYS))
-            for _ in range(draw.randrange(1, 4))
-        ]
+        is_alone = bool(alone) and draw.random() < 0.4
+        steps = [step_of(draw, alone if is_alone else names) for _ in range(draw.randrange(1, 4))]
+        snapshot: int | None
         try:
-            with table.transaction() as t:
-                t.get({"k": 0})  # one that reads nothing has the place of an INSERT: its beginning
-                seen = [STEPS[name](t, k, v) for name, k, v in steps]
+            if is_alone:
+                (name, k, v), *_ = steps
+                steps, seen, snapshot = steps[:1], [None], STEPS[name](table, k, v)
+            else:
+                with table.transaction() as t:
+                    t.get({"k": 0})  # one that reads nothing has the place of an INSERT: its start
+                    seen = [seen_by(t, step) for step in steps]
+                snapshot = t.snapshot
         except ConflictError:
             refused += 1
         else:
-            if t.snapshot is not None:
-                done.append((t.snapshot, steps, seen))
+            if snapshot is not None:
+                done.append((snapshot, steps, seen))
     return done, refused
 
 
