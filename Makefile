@@ -85,6 +85,7 @@ bench: setup build/readers/.installed  ## keyfold beside Spark, Delta, Iceberg, 
 	$(BIN)/python -m integration.bench.without_spark
 	$(BIN)/python -m integration.bench.marked --docs docs
 	$(BIN)/python -m integration.bench.many_files --docs docs
+	$(BIN)/python -m integration.bench.many_files_of_others --docs docs
 	$(BIN)/python -m integration.bench.store_requests --docs docs
 
 bench-smoke: setup build/readers/.installed  ## the same suite on tiny tables: answers are compared, times decide nothing

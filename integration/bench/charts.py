@@ -27,6 +27,7 @@ COLORS = {
     "paimon": "#d08a1d",
     "paimon-spark": "#a3670c",
     "reader": "#63b598",
+    "iceberg": "#7b5ea7",
 }
 READERS = {
     "keyfold": "keyfold in Spark",

@@ -2,7 +2,8 @@
 
 Tables are made of manifests whose data files need not exist, as nothing here opens one. Each size
 is measured in a process of its own, whose first plan reads every manifest from the disk.
---smoke takes tiny tables, --files others than 10,000, 100,000 and 1,000,000.
+Plans through Spark have sessions of their own. --smoke takes tiny tables and no Spark, --files
+others than 10,000, 100,000 and 1,000,000.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import keyfold
 from integration import TOP
-from integration.bench import page
+from integration.bench import many_files_by_spark, page
 from integration.bench.cells import short, table
 from keyfold.bridge import frames
 from keyfold.compact import jobs
@@ -37,6 +40,7 @@ from keyfold.read.scan_plan import plan
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.attempts import CommitInfo, Entries, attempt
 from keyfold.storage.metadata.entries import Record, added
+from keyfold.storage.metadata.snapshots import Lock
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.wire.predicates import Predicate
@@ -44,7 +48,9 @@ from keyfold.write.jobs import plan_job
 from tests.storage import tables
 
 SIZES, SMALL = (10_000, 100_000, 1_000_000), (200,)
-BUCKETS, FILES_OF_MANIFEST = 100, 20_000
+BUCKETS = 100
+ROW = dict.fromkeys(("p", "k", "a", "b", "c", "d", "e"), -1)
+PARTS = ("measure", *many_files_by_spark.HOW)
 COLUMNS = ("a", "b", "c", "d", "e")
 STEPS = {
     "first": "plan of one partition, the first of a process",
@@ -52,17 +58,29 @@ STEPS = {
     "insert": "an `INSERT` of one file: planned and committed",
     "after": "plan of one partition after it",
     "second insert": "another `INSERT`",
+    "raced": "a commit that loses a race and tries again",
     "compaction": "plan of the compaction that follows it",
     "lookup": "plan of `get`, of keys in one partition",
+    "get": "`get` of a key, in a partition of one row, the first",
+    "got": "`get` again, one of a hundred",
+    "expired": "expiry of a snapshot",
     "everything": "plan of everything",
     "sent": "the same with its tasks as Spark is sent them",
 }
+BY_SPARK = "plan of everything through Spark, by {}: first, later, two at once; clock / processor"
+MEMORY = {
+    "driver": "driver's process",
+    "two at once": "same, once two had planned at once",
+    "server": "fork server",
+}
+MEGABYTES = "memory of the {}, by {}, MB: most, then held"
 BESIDE = "plan of one partition while a thread plans everything: median, longest"
 ABOUT = """\
 `python -m integration.bench.many_files` wrote this section. Tables have partitions of 100 buckets
 with one file each, of statistics over seven columns; they are made of manifests alone, whose data
 files do not exist. Each size has a process of its own. Seconds of processor, as other work shared
-the cores, but for plans beside another: those are of the clock. One run."""
+the cores, but for plans beside another: those are of the clock. Plans through Spark are in two
+sessions more; their processor is that of the JVM and of all its Python. One run."""
 
 
 def new_table(key: str = "p,k", **options: str) -> NewTable:
@@ -124,13 +142,12 @@ def measured(folder: Path, files: int) -> dict[str, Any]:
         asked = {"columns": ["k", "a"], "filters": [], "options": {}}
         return sum(len(body) for _, body in frames.pieces({"ok": plan_scan(question | asked)}))
 
-    def inserted() -> None:
-        found = load()
+    def inserted(bucket: int = 0, lock: Lock = nullcontext) -> None:
+        found = replace(load(), lock=lock)
         found.check_format()
         spec = plan_job(found, [column.name for column in found.layout.columns])
-        message = tables.message(
-            found, partition=(partition,), total=BUCKETS, sequence=spec.sequence
-        )
+        where = {"partition": (partition,), "bucket": bucket, "total": BUCKETS}
+        message = tables.message(found, **where, sequence=spec.sequence)
         assert commit.append(found, replace(spec, snapshot=found.snapshot_id), [message])
 
     value = {"literal": partition, "type": "long"}
@@ -141,14 +158,40 @@ def measured(folder: Path, files: int) -> dict[str, Any]:
     step("insert", inserted)
     assert step("after", lambda: planned(one)) == BUCKETS + 1
     step("second insert", inserted)
+    took["raced"] = _raced(inserted)
     touched = frozenset([((partition,), 0)])
     step("compaction", lambda: jobs.plan_job(load(), "auto", touched=touched))
     step("lookup", lambda: plan_lookup(load(), ["k", "a"], partitions=[(partition,)]))
+    own = keyfold.connect(str(folder)).table("default.t")
+    own.upsert([ROW])
+    key = {name: ROW[name] for name in ("p", "k")}
+    assert step("get", lambda: own.get(key)) == ROW
+    step("got", lambda: [own.get(key) for _ in range(100)])
+    took["got"] /= 100
+    kept = len(own.snapshots())
+    assert step("expired", lambda: own.expire(retain_max=kept - 1, retain_min=1)) == 1
     before = _megabytes()
-    assert step("everything", planned) == files + 2
+    assert step("everything", planned) == files + 5
     assert step("sent", sent) > files
     found = {"files": files, "took": took, "before": before, "after": _megabytes()}
     return found | {"beside": _beside(planned, lambda: planned(one))}
+
+
+def _raced(inserted: Callable[[int, Lock], None]) -> float:
+    """The seconds of processor of a commit that another one comes before, as it publishes."""
+    others: list[float] = []
+
+    @contextmanager
+    def overtaken() -> Iterator[None]:
+        if not others:
+            began = time.process_time()
+            inserted(1, nullcontext)
+            others.append(time.process_time() - began)
+        yield
+
+    began = time.process_time()
+    inserted(2, overtaken)
+    return time.process_time() - began - others[0]
 
 
 def _beside(large: Callable[[], Any], small: Callable[[], Any]) -> tuple[float, float]:
@@ -168,6 +211,25 @@ def _megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def through_spark(results: Sequence[dict[str, Any]]) -> Iterator[list[str]]:
+    """The lines of plans through Spark, if they were measured."""
+    for how, words in many_files_by_spark.HOW.items():
+        found = [each.get(how) for each in results]
+        if any(found):
+            yield [BY_SPARK.format(words), *(map(_times, found))]
+            for process, what in MEMORY.items():
+                yield [MEGABYTES.format(what, words), *(_pair(one, process) for one in found)]
+
+
+def _times(found: dict[str, Any] | None) -> str:
+    every = (found or {}).get("times", {}).values()
+    return ", ".join(" / ".join(map(short, of)) for of in every) or "-"
+
+
+def _pair(found: dict[str, Any] | None, process: str) -> str:
+    return ", ".join(f"{size:.0f}" for size in found["megabytes"][process]) if found else "-"
+
+
 def section(results: Sequence[dict[str, Any]], is_whole: bool) -> str:
     """The section of the page."""
     heads = ["", *(f"{found['files']:,} files" for found in results)]
@@ -176,16 +238,20 @@ def section(results: Sequence[dict[str, Any]], is_whole: bool) -> str:
     ]
     rows.append([BESIDE, *(", ".join(map(short, found["beside"])) for found in results)])
     for when, what in (("before", "before that"), ("after", "at the end")):
-        rows.append([f"memory {what}, MB", *(f"{found[when]:.0f}" for found in results)])
+        rows.append(
+            [f"most memory {what}, without Spark, MB", *(f"{found[when]:.0f}" for found in results)]
+        )
+    rows += through_spark(results)
     of = "" if is_whole else " at other sizes"
     return f"{page.FILES}plans and commits{of}\n\n{ABOUT}\n\n{table(heads, rows)}"
 
 
-def _in_process(folder: Path, files: int) -> dict[str, Any]:
-    """The figures of one size, made in one process and measured in the next."""
+def _in_process(folder: Path, files: int, parts: Sequence[str]) -> dict[str, Any]:
+    """The figures of one size: made in one process, each part measured in one of its own."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join((str(TOP / "python"), str(TOP)))}
     command = [sys.executable, "-m", "integration.bench.many_files", "--folder", str(folder)]
-    for part in ("make", "measure"):
+    found: dict[str, Any] = {}
+    for part in ("make", *parts):
         done = subprocess.run(
             [*command, "--part", part, "--files", str(files)],
             cwd=TOP,
@@ -193,7 +259,7 @@ def _in_process(folder: Path, files: int) -> dict[str, Any]:
             stdout=subprocess.PIPE,
             check=True,
         )
-    found: dict[str, Any] = json.loads(done.stdout)
+        found |= json.loads(done.stdout.splitlines()[-1]) if part != "make" else {}
     return found
 
 
@@ -204,7 +270,7 @@ def main() -> None:
     parser.add_argument(
         "--docs", type=Path, help="the folder of the page to write; else it is shown"
     )
-    parser.add_argument("--part", choices=("make", "measure"), help=argparse.SUPPRESS)
+    parser.add_argument("--part", choices=("make", *PARTS), help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     sizes = asked.files or (SMALL if asked.smoke else SIZES)
@@ -212,11 +278,15 @@ def main() -> None:
         fill(tables.table(asked.folder, new_table()), sizes[0])
     elif asked.part == "measure":
         print(json.dumps(measured(asked.folder, sizes[0])))
+    elif asked.part:
+        found = many_files_by_spark.measured(asked.folder, sizes[0], asked.part)
+        print(json.dumps({asked.part: found}))
     else:
+        parts = PARTS[:1] if asked.smoke else PARTS
         results = []
         for files in sizes:
             with tempfile.TemporaryDirectory() as folder:
-                results.append(_in_process(Path(folder), files))
+                results.append(_in_process(Path(folder), files, parts))
         text = section(results, tuple(sizes) == SIZES)
         print(text) if asked.docs is None else page.put(asked.docs, text)
 

@@ -1,8 +1,9 @@
 """Tables of many files in other systems: python -m integration.bench.many_files_of_others
 
 Paimon's Java library opens copies of the tables of `many_files`. Delta's table has as many files in
-partitions of as many, by a log of one commit with an action for each; none of them exists. Plans
-open no file. Each system is a process of its own, which is asked for each step twice.
+partitions of as many, by a log of one commit with an action for each; Iceberg's are appended by its
+Java library, where `make build/iceberg/.installed` made the Spark that it needs. None of the files
+exists. Plans open no file. Each system is a process of its own, which is asked for each step twice.
 --files takes other numbers of files than 10,000 and 100,000.
 """
 
@@ -13,9 +14,11 @@ import json
 import multiprocessing
 import os
 import shutil
+import subprocess
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,42 +26,31 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import keyfold
-from integration import sessions
-from integration.bench import delta, many_files, page
+from integration import TOP, pictures, sessions
+from integration.bench import charts, delta, iceberg, many_files, page
 from integration.bench.cells import short, table
+from integration.bench.processor_time import measured
 from integration.paimon import library
 from tests.storage import tables
 
 SIZES = (10_000, 100_000)
 STEPS = ("plan of one partition", "plan of everything", "one row written and committed")
-SYSTEMS = ("keyfold", "Paimon's Java library 1.4.2", "Delta 4.4 in Spark")
+SYSTEMS = {
+    "keyfold": "keyfold",
+    "paimon": "Paimon's Java library 1.4.2",
+    "delta": "Delta 4.4 in Spark",
+    "iceberg": "Iceberg 1.12's Java library",
+}
 ABOUT = """\
 `python -m integration.bench.many_files_of_others` wrote this section. keyfold (from Python) and
-Paimon's Java library plan and write the same tables, those of the section before; Delta's have as
-many files, in a log of one commit. The first call in a process / the next, in seconds of processor
-of the whole process, JIT compilers included; one run, beside other work. A plan of Paimon's is its
-splits, one of Delta's the names of files, and one of keyfold's what its tasks are made of."""
+Paimon's Java library plan and write the same tables, those of the section before; Delta's and
+Iceberg's have as many files, in one commit. The first call in a process / the next, in seconds of
+processor of the whole process, JIT compilers included; one run, beside other work. A plan of
+Paimon's is its splits, one of Delta's the names of files, one of Iceberg's its tasks of files, and
+one of keyfold's what its tasks are made of. Iceberg runs in a Spark of its own, which writes its
+row, as Delta's does."""
+CHART = "benchmarks-files.png"
 OWN = -1  # the partition that is written to
-Step = Callable[[], Any]
-
-
-def used(process: int) -> float:
-    """The seconds of processor that a process has taken."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def measured(process: int, steps: dict[str, Step], expected: dict[str, int]) -> dict[str, Any]:
-    """The seconds of processor of two calls of each step."""
-    found: dict[str, Any] = {}
-    for name, step in steps.items():
-        found[name] = []
-        for _ in range(2):
-            before = used(process)
-            answer = step()
-            found[name].append(used(process) - before)
-            assert name not in expected or answer == expected[name], (name, answer)
-    return found
 
 
 def expected(files: int) -> dict[str, int]:
@@ -128,6 +120,24 @@ def of_delta(folder: Path, files: int) -> dict[str, Any]:
     return found
 
 
+def of_iceberg(folder: Path, files: int) -> dict[str, Any] | None:
+    """In a JVM of its own environment; None if that is not there."""
+    if not iceberg.is_installed():
+        return None
+    asked = {"steps": STEPS, "of_partition": many_files.BUCKETS, "columns": _columns()}
+    paths = {"PYTHONPATH": os.pathsep.join((str(TOP / "python"), str(TOP)))}
+    module = "integration.bench.many_files_in_iceberg"
+    done = subprocess.run(
+        [str(iceberg.PYTHON), "-m", module, str(folder), str(files), json.dumps(asked)],
+        cwd=TOP,
+        env=os.environ | paths,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
 def _process(spark: SparkSession) -> int:
     assert spark._jvm is not None
     return int(spark._jvm.java.lang.ProcessHandle.current().pid())
@@ -176,25 +186,50 @@ def _actions(files: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def of_size(files: int) -> list[dict[str, Any]]:
+def of_size(files: int) -> dict[str, dict[str, Any]]:
     """The figures of each system."""
     with tempfile.TemporaryDirectory() as made:
-        ours, theirs = Path(made, "ours"), Path(made, "theirs")
+        ours, theirs, in_iceberg = (Path(made, name) for name in ("ours", "theirs", "iceberg"))
         many_files.fill(tables.table(ours, many_files.new_table()), files)
         shutil.copytree(ours, theirs)
+        in_iceberg.mkdir()
         with multiprocessing.get_context("spawn").Pool(1) as process:
             of_ours = process.apply(of_keyfold, (ours, files))
-        return [of_ours, of_paimon(theirs, files), of_delta(Path(made), files)]
+        found = {"keyfold": of_ours, "paimon": of_paimon(theirs, files)}
+        found["delta"] = of_delta(Path(made), files)
+        found["iceberg"] = of_iceberg(in_iceberg, files)
+    return {system: figures for system, figures in found.items() if figures is not None}
 
 
-def section(results: dict[int, list[dict[str, Any]]]) -> str:
-    """The section of the page."""
-    heads = ["", *(f"{files:,} files: {system}" for files in results for system in SYSTEMS)]
+def section(results: dict[int, dict[str, dict[str, Any]]]) -> str:
+    """The section of the page, with a column for each system that was measured at any size."""
+    systems = [system for system in SYSTEMS if any(system in of for of in results.values())]
     rows = [
-        [step, *(" / ".join(map(short, of[step])) for each in results.values() for of in each)]
+        [f"{files:,} files: {step}", *(_cell(of.get(system), step) for system in systems)]
+        for files, of in results.items()
         for step in STEPS
     ]
-    return f"{page.OTHERS}plans and commits\n\n{ABOUT}\n\n{table(heads, rows)}"
+    lines = table(["", *map(SYSTEMS.__getitem__, systems)], rows)
+    picture = f"![Plans and commits of systems in a table of many files]({CHART})"
+    return f"{page.OTHERS}plans and commits\n\n{picture}\n\n{ABOUT}\n\n{lines}"
+
+
+def _cell(took: dict[str, Any] | None, step: str) -> str:
+    return "-" if took is None else " / ".join(map(short, took[step]))
+
+
+def chart(results: dict[int, dict[str, dict[str, Any]]]) -> Any:
+    """The later call of each step in the largest table, on a logarithmic scale."""
+    files, of = max(results.items())
+    title = (
+        f"Seconds of processor in a table of {files:,} files, not the first time: less is better"
+    )
+    figure, ax = charts.plain(title, "seconds, logarithmic")
+    columns = {system: [took[step][-1] for step in STEPS] for system, took in of.items()}
+    charts.bars(ax, STEPS, columns, SYSTEMS, shown=short)
+    ax.set_yscale("log")
+    ax.yaxis.set_major_formatter("{x:g}")
+    return figure
 
 
 def main() -> None:
@@ -204,8 +239,13 @@ def main() -> None:
         "--docs", type=Path, help="the folder of the page to write; else it is shown"
     )
     asked = parser.parse_args()
-    text = section({files: of_size(files) for files in asked.files})
-    print(text) if asked.docs is None else page.put(asked.docs, text)
+    results = {files: of_size(files) for files in asked.files}
+    text = section(results)
+    if asked.docs is None:
+        print(text)
+    else:
+        pictures.save(partial(chart, results), asked.docs / CHART)
+        page.put(asked.docs, text)
 
 
 if __name__ == "__main__":

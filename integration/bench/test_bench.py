@@ -17,6 +17,7 @@ from integration.bench import (
     groups,
     growth,
     many_files,
+    many_files_of_others,
     marked,
     measure,
     report,
@@ -109,6 +110,16 @@ def test_many_files(tmp_path: Path) -> None:
     assert found.startswith("# Before\n\n## Many files: ")
     assert found.endswith(GROWN)
     assert all(f"| {what} | " in found for what in many_files.STEPS.values())
+
+
+def test_systems_of_many_files_that_were_not_measured_are_left_out() -> None:
+    took = {step: [1.5, 0.25] for step in many_files_of_others.STEPS}
+    few = {1000: {"keyfold": took, "delta": took}}
+    found = many_files_of_others.section(few)
+    assert "| keyfold | Delta 4.4 in Spark |" in found
+    assert found.count("| 1.50 / 0.25 | 1.50 / 0.25 |") == len(many_files_of_others.STEPS)
+    found = many_files_of_others.section({**few, 2000: {"keyfold": took, "iceberg": took}})
+    assert "| 2,000 files: plan of everything | 1.50 / 0.25 | - | 1.50 / 0.25 |" in found
 
 
 def test_each_run_of_retractions_has_its_own_rows() -> None:
