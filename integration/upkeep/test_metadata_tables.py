@@ -80,6 +80,20 @@ def test_only_the_wanted_columns_are_made(spark: SparkSession, table: str) -> No
     assert spark.sql(f"SELECT count(*) FROM {of(table, 'files')}").collect()[0][0] == 3
 
 
+def test_conditions_are_sparks_where_the_table_has_such_columns(
+    spark: SparkSession, fresh_name: Callable[[], str]
+) -> None:
+    name = create_keyed(
+        spark, fresh_name(), "partition INT, level INT", key="partition, level", by="partition"
+    )
+    spark.sql(f"INSERT INTO {name} VALUES (1, 7), (2, 7)")
+    files = spark.table(of(name, "files"))
+    assert files.where("level = 7").count() == 0
+    assert files.where("level = 0 AND partition = 'partition=2'").count() == 1
+    assert files.where("partition IN ('partition=1', 'partition=3')").count() == 1
+    assert len(files.limit(1).collect()) == 1
+
+
 def test_a_new_snapshot_is_seen(spark: SparkSession, table: str) -> None:
     frame = spark.table(of(table, "snapshots"))
     assert frame.count() == 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from keyfold.errors import NotSupportedError, TableError
+from keyfold.errors import CorruptDataError, NotSupportedError, TableError
 from keyfold.questions.metadata import find
 from keyfold.read import metadata
 from keyfold.read.metadata.metadata_table import BATCH_ROWS, wall_clock
@@ -21,9 +21,11 @@ from keyfold.storage.maintenance import consumers
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
 from keyfold.types import paimon as paimon_types
+from keyfold.types.literals import Constant
+from keyfold.wire.predicates import Named, Predicate
 from tests import readers
 from tests.read import harness
-from tests.storage import tables
+from tests.storage import damaged, tables
 from tests.storage.tables import column
 
 COLUMNS = (
@@ -64,10 +66,17 @@ def row(p: str | None, k: int) -> dict[str, Any]:
 THEIRS = [name for name in metadata.ALL if name != "statistics"]  # pypaimon has none
 
 
-def rows_of(found: Table, name: str, *names: str, zone: str = "UTC") -> list[dict[str, Any]]:
+def rows_of(
+    found: Table, name: str, *names: str, zone: str = "UTC", where: Sequence[Predicate] = ()
+) -> list[dict[str, Any]]:
     table = metadata.ALL[name]
     wanted = names or [declared.name for declared in table.columns]
-    return [r for batch in table.batches(found, wanted, zone) for r in batch.to_pylist()]
+    return [r for batch in table.batches(found, wanted, zone, where) for r in batch.to_pylist()]
+
+
+def about(op: str, *texts: str) -> Predicate:
+    """A condition on the column `partition`."""
+    return Predicate(op, (Named(("partition",)), *(Constant(text, "string") for text in texts)))
 
 
 @pytest.fixture
@@ -189,6 +198,36 @@ def test_a_table_without_data(tmp_path: Path) -> None:
     assert filled == {"options", "schemas"}
 
 
+def test_partitions_that_are_named_are_listed_without_the_manifests_of_others(
+    tmp_path: Path,
+) -> None:
+    columns = map(tables.column, ("p", "k", "v"))
+    found = tables.table(tmp_path, tables.new_table(*columns, key="p,k", by="p"))
+    for value in (1, 2):
+        ours = [tables.message(found, partition=(value,))]
+        assert commit.append(found, tables.spec(found), ours)
+    found = tables.reload(found)
+    assert found.snapshot_id is not None
+    _, other = found.manifests.listed(found.snapshots.read(found.snapshot_id))
+    damaged.forget()
+    Path(found.manifests.path(other["_FILE_NAME"])).write_bytes(b"Obj\x01")
+    for name in ("files", "buckets", "partitions"):
+        (row,) = rows_of(found, name, where=[about("=", "p=1"), about("IN", "p=1", "p=7")])
+        assert row["partition"] == "p=1"
+        for where in (about("=", "p=2"), about("STARTS_WITH", "p=1")):
+            with pytest.raises(CorruptDataError, match=other["_FILE_NAME"]):
+                rows_of(found, name, where=[where])
+
+
+def test_any_text_of_a_partition_is_found(table: Table) -> None:
+    every = rows_of(table, "files", "partition", "file_path")
+    texts = {row["partition"] for row in every}
+    assert len(texts) > 1
+    for text in (*texts, "p=a", "p=a/d=soon", "p=a/d=2024-01-02/d=2024-01-02", ""):
+        wanted = [row for row in every if row["partition"] == text]
+        assert rows_of(table, "files", "partition", "file_path", where=[about("=", text)]) == wanted
+
+
 def test_many_files_come_in_batches(tmp_path: Path) -> None:
     found = tables.table(tmp_path)
     one = tables.message(found)
@@ -198,6 +237,8 @@ def test_many_files_come_in_batches(tmp_path: Path) -> None:
     batches = list(metadata.ALL["files"].batches(found, ["level", "record_count"], "UTC"))
     assert [batch.num_rows for batch in batches] == [BATCH_ROWS, MANY - BATCH_ROWS]
     assert batches[0].schema.names == ["level", "record_count"]
+    few = metadata.ALL["files"].batches(found, ["level"], "UTC", limit=3)
+    assert [batch.num_rows for batch in few] == [3]
     (sums,) = metadata.ALL["buckets"].batches(found, ["file_count"], "UTC")
     assert sums.column(0).to_pylist() == [MANY]
 

@@ -210,7 +210,7 @@ def _chosen(
         rules = replace(declared, levels=max(declared.levels, found[-1].level + 1))
         wanted: RunPick | None = RunPick(len(found), rules.top)
         if asked.strategy != FULL:
-            wanted = pick_whole(found, rules, is_due=_is_due(files, rules, options))
+            wanted = pick_whole(found, rules, is_due=_is_due(found, rules, options))
         if takes_small:
             wanted = pick_small(found, rules, wanted, joins=is_any_due)
         is_any_due = is_any_due or wanted is not None
@@ -258,12 +258,13 @@ def _work(found: Sequence[BucketRun], wanted: RunPick, rewriting: Rewriting) -> 
     return work(found[: wanted.count], found[wanted.count :], wanted.level, rewriting)
 
 
-def _is_due(files: Sequence[LiveFile], rules: PickRules, options: TableOptions) -> bool:
+def _is_due(found: Sequence[BucketRun], rules: PickRules, options: TableOptions) -> bool:
     """Whether `compaction.optimization-interval` has passed since files came to the top level."""
-    if options.compaction_interval is None:
+    if options.compaction_interval is None or len(found) < 2:  # no record of a lone run is read
         return False
-    last = max((created_millis(file) for file in files if file.level == rules.top), default=0)
-    return time.time() * 1000 - last > options.compaction_interval * 1000
+    since = (time.time() - options.compaction_interval) * 1000
+    tops = found[-1].files if found[-1].level == rules.top else ()
+    return all(created_millis(file) < since for file in tops)
 
 
 def _chunks(todo: Work) -> Iterator[Work]:

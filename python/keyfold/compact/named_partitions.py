@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import InvalidOperation
 from time import time as now
 from typing import Any
 
@@ -19,10 +19,8 @@ from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.partition_bounds import Bounds, SomePartitions, may_be
 from keyfold.storage.table import Table
 from keyfold.storage.waiting_files import waiting
-from keyfold.types.arrow import to_arrow
-from keyfold.types.literals import manifest_value
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.partitions import default_name
+from keyfold.wire.partitions import value_of_text
 from keyfold.wire.predicates import Predicate
 
 Values = tuple[Any, ...]
@@ -106,14 +104,8 @@ def _pair(layout: TableLayout, pair: str, doing: str) -> tuple[str, Any]:
 
 
 def _value(layout: TableLayout, name: str, text: str, doing: str) -> Any:
-    if text == default_name(layout):
-        return None
-    kind = to_arrow(layout.column(name).type)
     try:
-        # Arrow's cast of texts gives another decimal where the digits are too many
-        is_decimal = pa.types.is_decimal(kind)
-        found = pa.array([Decimal(text)], kind) if is_decimal else pa.array([text]).cast(kind)
-        return manifest_value(found[0])
+        return value_of_text(layout, name, text)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, InvalidOperation) as error:
         raise TableError(
             f"{doing}: partition column {name} is of another type than '{text}': {error}"

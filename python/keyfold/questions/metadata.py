@@ -21,6 +21,7 @@ from keyfold.storage.branching import branches
 from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.table import Table, open_handle
 from keyfold.wire.layout import BRANCH_MARK, sql_name
+from keyfold.wire.predicates import decoded
 
 MARK = "$"
 _BRANCH = BRANCH_MARK.removeprefix(MARK)
@@ -57,14 +58,16 @@ def _view(table: Table, name: str, suffix: str) -> dict[str, Any]:
         known = [f"{MARK}{known}" for known in every]
         raise NotSupportedError(metadata.unknown(table.layout.name, f"{MARK}{suffix}", known))
     columns = [column.to_json() for column in found.columns]
-    return _KEYLESS | {"name": name, "view": "metadata", "metadata": found.name, "columns": columns}
+    described = {"name": name, "view": "metadata", "metadata": found.name, "columns": columns}
+    return _KEYLESS | _UNDECIDED | described
 
 
+_UNDECIDED: dict[str, Any] = {"pushdown": {}}  # columns of the table may have the same names
 _KEYLESS: dict[str, Any] = {"primary_key": [], "partitioning": [], "properties": {}}
 
 
 def _changes(table: Table, name: str, view: views.View) -> dict[str, Any]:
-    decided: dict[str, Any] = {} if view.is_plain else {"pushdown": {}}
+    decided = {} if view.is_plain else _UNDECIDED
     columns, shown = views.to_json(view, table.layout), {"view": view.name}
     described = {"name": name, "view": "changes", "changes": shown, "columns": columns}
     return _KEYLESS | decided | described | {"metadata_columns": []}
@@ -72,17 +75,19 @@ def _changes(table: Table, name: str, view: views.View) -> dict[str, Any]:
 
 @QUESTIONS.streamed
 def read_metadata(channel: Channel, question: frames.Frame) -> None:
-    """Send the rows of question["metadata"] with question["columns"]; points in time are in the
-    local time of question["zone"].
+    """Send the rows of question["metadata"] with question["columns"], no more than
+    question["limit"]; points in time are in the local time of question["zone"]. Spark applies
+    question["filters"] to the rows.
     """
 
     def rows() -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         table = open_handle(question["table"], question["catalog"]["options"])
         call_options(READ_METADATA, table, question.get("options"))
         found = metadata.ALL[question["metadata"]]
-        columns = question["columns"]
+        columns, zone, limit = question["columns"], question["zone"], question.get("limit")
+        filters = decoded(question.get("filters"))
         schema = pa.schema([column.field for column in found.wanted(columns)])
-        return schema, found.batches(table, columns, question["zone"])
+        return schema, found.batches(table, columns, zone, filters, limit)
 
     send_rows(channel, f"reading ${question['metadata']}", rows)
 

@@ -109,9 +109,9 @@ class Table:
         asked = replace(Asked.where(partition_filter), takes_bucket=bucket_filter)
         return self._where(snapshot_id, asked)[0].files()
 
-    def live(self, snapshot_id: int | None = None) -> LiveFiles:
+    def live(self, snapshot_id: int | None = None, asked: Asked | None = None) -> LiveFiles:
         """The files of a snapshot (default: that of this handle), not objects yet."""
-        return self._where(snapshot_id, Asked())[0]
+        return self._where(snapshot_id, asked or Asked())[0]
 
     def to_read(self, asked: Asked) -> tuple[LiveFiles, int]:
         """The files of this handle's snapshot that a read asks for, and the number of all. Raises

@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.errors import NotSupportedError
-from keyfold.types.literals import arrow_array
+from keyfold.types.arrow import to_arrow
+from keyfold.types.literals import arrow_array, manifest_value
 from keyfold.types.value_text import in_folder, plain
 from keyfold.wire.layout import TableLayout
 
@@ -102,6 +103,20 @@ def partition_text(layout: TableLayout, values: Sequence[Any]) -> str | None:
         f"{name}={plain(value, kind, default)}"
         for name, value, kind in zip(layout.partition_keys, values, kinds, strict=True)
     )
+
+
+def value_of_text(layout: TableLayout, name: str, text: str) -> Any:
+    """The value of a partition column that a text stands for, as manifests have it; None for the
+    default partition's name. Raises ArrowInvalid, ArrowNotImplementedError or InvalidOperation if
+    the column is of another type.
+    """
+    if text == default_name(layout):
+        return None
+    kind = to_arrow(layout.column(name).type)
+    # Arrow's cast of texts gives another decimal where the digits are too many.
+    is_decimal = pa.types.is_decimal(kind)
+    found = pa.array([Decimal(text)], kind) if is_decimal else pa.array([text]).cast(kind)
+    return manifest_value(found[0])
 
 
 def default_name(layout: TableLayout) -> str:

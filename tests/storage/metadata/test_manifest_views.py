@@ -2,6 +2,7 @@
 
 import gc
 import io
+import sys
 import weakref
 from pathlib import Path
 
@@ -53,6 +54,21 @@ def test_what_is_kept_is_less_than_their_contents(made: list[ManifestColumns]) -
     for one in made:
         assert len(one.data) < one.content.size / 2
         assert one.memory < one.content.size
+
+
+def test_partitions_count_among_what_is_kept(tmp_path: Path) -> None:
+    columns = map(tables.column, ("p", "k", "v"))
+    table = tables.table(tmp_path, tables.new_table(*columns, key="p,k", by="p"))
+    ours = [tables.message(table, partition=(1000 + number,)) for number in range(FILES)]
+    assert commit.append(table, tables.spec(table), ours)
+    newest = table.snapshots.latest()
+    assert newest is not None
+    (one,) = [table.manifests.decoded(found) for found in table.manifests.listed(newest)]
+    assert len(one.added) == len(one.partitions) == FILES
+    values = sum(sys.getsizeof(of) + sys.getsizeof(of[0]) for of in one.partitions)
+    raw = sum(map(sys.getsizeof, one.raw_partitions))
+    assert one.memory > values + raw + len(one.data) + len(one.text)
+    assert "added" not in vars(one)  # a list of all entries would be kept and not counted
 
 
 def test_a_view_outlives_its_place(made: list[ManifestColumns]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from keyfold.files.initial_values import initial
 from keyfold.files.vectors import deleted
 from keyfold.lazy import cached_property
+from keyfold.read.metadata.asked_partitions import PartitionTexts
 from keyfold.read.metadata.metadata_table import MetadataTable, columns
 from keyfold.read.metadata.texts import compact, key_text, row_text
 from keyfold.storage.metadata.entries import (
@@ -21,6 +22,7 @@ from keyfold.storage.metadata.entries import (
     Record,
     created_millis,
 )
+from keyfold.storage.metadata.live_files import Asked
 from keyfold.storage.table import Table
 from keyfold.types.literals import manifest_value
 from keyfold.types.value_text import shown
@@ -103,9 +105,12 @@ class _File:
 _UNKNOWN: Bounds = (None, None, None)
 
 
-def _files(table: Table) -> Iterator[_File]:
+def _files(table: Table, takes: PartitionTexts | None = None) -> Iterator[_File]:
+    """The files in partitions that are taken. They are not kept as objects: there may be a million
+    of them.
+    """
     places: dict[tuple[tuple[Any, ...], int], _Place] = {}
-    for live in table.live_files():
+    for live in table.live(asked=Asked.where(takes)).each():
         at = (live.partition, live.bucket)
         if at not in places:
             places[at] = _Place(table.layout, *at)
@@ -146,6 +151,7 @@ FILES = MetadataTable(
         ),
     ),
     _files,
+    by_partition=True,
 )
 
 
@@ -183,9 +189,9 @@ class _Sum:
         return self.files[-1].live.total_buckets
 
 
-def _summed(table: Table, by: Callable[[_File], Any]) -> list[_Sum]:
+def _summed(table: Table, takes: PartitionTexts | None, by: Callable[[_File], Any]) -> list[_Sum]:
     groups: dict[Any, list[_File]] = {}
-    for file in _files(table):
+    for file in _files(table, takes):
         groups.setdefault(by(file), []).append(file)
     sums = [_Sum(files[0].place, files) for files in groups.values()]
     return sorted(sums, key=lambda found: (found.place.partition or "", found.place.bucket))
@@ -211,7 +217,8 @@ PARTITIONS = MetadataTable(
         ("done", "BOOLEAN NOT NULL", lambda _: False),
         ("deleted_record_count", "BIGINT", attrgetter("deleted")),
     ),
-    lambda table: _summed(table, lambda file: file.live.partition),
+    lambda table, takes: _summed(table, takes, lambda file: file.live.partition),
+    by_partition=True,
 )
 
 BUCKETS = MetadataTable(
@@ -224,7 +231,8 @@ BUCKETS = MetadataTable(
         ("file_count", "BIGINT NOT NULL", attrgetter("count")),
         ("last_update_time", "TIMESTAMP(3)", attrgetter("updated")),
     ),
-    lambda table: _summed(table, lambda file: (file.live.partition, file.live.bucket)),
+    lambda table, takes: _summed(table, takes, lambda f: (f.live.partition, f.live.bucket)),
+    by_partition=True,
 )
 
 

@@ -18,11 +18,13 @@ import pyarrow.compute as pc
 
 from keyfold.errors import CorruptDataError, TableError
 from keyfold.lazy import cached_property
+from keyfold.read.metadata.asked_partitions import asked_partitions
 from keyfold.storage.table import Table
 from keyfold.types import arrow as arrow_types
 from keyfold.types import logical
 from keyfold.types import paimon as paimon_types
 from keyfold.types import spark as spark_types
+from keyfold.wire.predicates import Predicate
 
 BATCH_ROWS = 1 << 13
 INSTANT = "TIMESTAMP(3)"
@@ -72,11 +74,14 @@ class MetadataColumn:
 
 @dataclass(frozen=True)
 class MetadataTable:
-    """A metadata table: its name after the `$`, its columns, and an item for each row."""
+    """A metadata table: its name after the `$`, its columns, and an item for each row. If it is
+    `by_partition`, its items are told the partitions that are asked for, None for all.
+    """
 
     name: str
     columns: tuple[MetadataColumn, ...]
-    items: Callable[[Table], Iterable[Any]]
+    items: Callable[..., Iterable[Any]]
+    by_partition: bool = False
 
     def wanted(self, names: Sequence[str]) -> list[MetadataColumn]:
         """Columns by name, in the order asked for."""
@@ -87,11 +92,21 @@ class MetadataTable:
             )
         return [by_name[name] for name in names]
 
-    def batches(self, table: Table, names: Sequence[str], zone: str) -> Iterator[pa.RecordBatch]:
-        """Its rows with these columns; points in time are shown by the clock of `zone`."""
+    def batches(
+        self,
+        table: Table,
+        names: Sequence[str],
+        zone: str,
+        filters: Sequence[Predicate] = (),
+        limit: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Its rows with these columns; points in time are shown by the clock of `zone`. Rows that
+        do not satisfy the filters may be among them, and no more rows than the limit.
+        """
         wanted = self.wanted(names)
         schema = pa.schema([column.field for column in wanted])
-        items = iter(self.items(table))
+        own = (asked_partitions(table.layout, filters),) if self.by_partition else ()
+        items = itertools.islice(self.items(table, *own), limit)
         while chunk := list(itertools.islice(items, BATCH_ROWS)):
             arrays = [column.array(chunk, zone) for column in wanted]
             yield _batch(arrays, schema, len(chunk))

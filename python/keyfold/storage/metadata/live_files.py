@@ -132,6 +132,11 @@ class LiveFiles:
         found = (file for one, rows in self.parts() for file in one.files(rows.tolist()))
         return list(map(self.marked, found))
 
+    def each(self) -> Iterator[LiveFile]:
+        """Each of them as an object that is not kept."""
+        for one, rows in self.parts():
+            yield from (self.marked(one.file(row)) for row in rows.tolist())
+
     def marked(self, file: LiveFile) -> LiveFile:
         """A file of them with its deletion vector."""
         if not self.vectors:

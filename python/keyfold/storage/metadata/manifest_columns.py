@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from json.encoder import encode_basestring as quoted
+from sys import getsizeof
 from typing import Any
 
 import fastavro
@@ -85,7 +86,9 @@ class ManifestColumns:
         """The bytes of memory that it takes."""
         arrays = [self.ends, self.is_deleted, *self.numbers, self.lacks_deletes, self.lacks_source]
         arrays += [self.codes, self.names, *self.keys, self.more, self.identities]
-        return _OBJECTS + len(self.data) + len(self.text) + sum(array.nbytes for array in arrays)
+        held = sum(array.nbytes for array in arrays) + sum(map(getsizeof, self.raw_partitions))
+        held += sum(getsizeof(of) + sum(map(getsizeof, of)) for of in self.partitions)
+        return _OBJECTS + len(self.data) + len(self.text) + held
 
     @property
     def bucket(self) -> Numbers:
@@ -118,13 +121,13 @@ class ManifestColumns:
         found = self.max_sequence[~self.is_deleted]
         return int(found.max()) if len(found) else -1
 
-    @cached_property
+    @property
     def added(self) -> list[int]:
-        """The entries that add a file."""
+        """The entries that add a file: a list that is larger than the columns, if all do."""
         found: list[int] = np.flatnonzero(~self.is_deleted).tolist()
         return found
 
-    @cached_property
+    @property
     def deleted(self) -> list[int]:
         """The entries that take a file away."""
         found: list[int] = np.flatnonzero(self.is_deleted).tolist()

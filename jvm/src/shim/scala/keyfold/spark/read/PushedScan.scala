@@ -1,7 +1,7 @@
 package keyfold.spark.read
 
 import keyfold.spark.questions.Predicates
-import keyfold.spark.table.KeyfoldTable
+import keyfold.spark.table.DescribedTable
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.read.{SupportsPushDownLimit, SupportsPushDownRequiredColumns, SupportsPushDownV2Filters}
 import org.apache.spark.sql.keyfold.SqlTypes
@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.StructType
   * that Python decides are not left to Spark: so LIMIT and aggregates are pushed past them, and no code is generated
   * anew for each key that is looked up.
   */
-abstract class PushedScan(table: KeyfoldTable)
+abstract class PushedScan(table: DescribedTable)
     extends SupportsPushDownRequiredColumns with SupportsPushDownV2Filters with SupportsPushDownLimit {
 
   protected val whole: StructType = SqlTypes.ofRows(table.columns())

@@ -2,10 +2,11 @@ package keyfold.spark.table
 
 import scala.jdk.CollectionConverters._
 
-import keyfold.spark.questions.{CatalogQuestions, Description}
+import keyfold.spark.questions.{CatalogQuestions, Description, Predicates}
+import keyfold.spark.read.PushedScan
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.read.{LocalScan, Scan, ScanBuilder, SupportsPushDownRequiredColumns}
-import org.apache.spark.sql.keyfold.SqlTypes
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.read.{LocalScan, Scan, ScanBuilder}
 import org.apache.spark.sql.keyfold.arrow.MetadataRows
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -17,18 +18,15 @@ final case class MetadataTable(questions: CatalogQuestions, description: Descrip
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new MetadataScanBuilder(this, options)
 }
 
-/** Driver side: which columns Spark wants: the others are not worked out. */
-final class MetadataScanBuilder(table: MetadataTable, options: CaseInsensitiveStringMap)
-    extends ScanBuilder with SupportsPushDownRequiredColumns {
-  private var columns = SqlTypes.ofRows(table.columns())
-
+/** Driver side: which columns Spark wants: the others are not worked out. Conditions stay Spark's too. */
+final class MetadataScanBuilder(table: MetadataTable, options: CaseInsensitiveStringMap) extends PushedScan(table) {
   override def pruneColumns(required: StructType): Unit = columns = required
-  override def build(): Scan = MetadataScan(table, columns, options.asCaseSensitiveMap.asScala.toMap)
+  override def build(): Scan = MetadataScan(table, columns, pushed, limit, options.asCaseSensitiveMap.asScala.toMap)
 }
 
 /** Driver side: asks for the rows when Spark plans the query; they are part of its plan. */
-final case class MetadataScan(table: MetadataTable, columns: StructType, options: Map[String, String])
-    extends LocalScan {
+final case class MetadataScan(table: MetadataTable, columns: StructType, filters: Seq[Predicate], limit: Option[Int],
+    options: Map[String, String]) extends LocalScan {
   override def readSchema(): StructType = columns
   override def description(): String = s"keyfold metadata: ${table.name()}"
 
@@ -36,6 +34,8 @@ final case class MetadataScan(table: MetadataTable, columns: StructType, options
     "table" -> table.description.handle,
     "metadata" -> table.description.metadata,
     "columns" -> columns.fieldNames,
+    "filters" -> filters.flatMap(Predicates.toJson),
+    "limit" -> limit,
     "options" -> options,
     "zone" -> MetadataRows.zone)(MetadataRows.read(_, columns))
 }
