@@ -29,7 +29,10 @@ from integration.keyed import create_keyed
 
 NAME = "keyfold.bench.small"
 COLUMNS = "id BIGINT, seq BIGINT, a BIGINT, b BIGINT, c DOUBLE, d STRING, e INT"
-VALUES = "{seq}, id * 7, id * 11, id / 3, lpad(id, 10, '0'), CAST(id % 1000 AS INT)"
+VALUES = (
+    "{seq} AS seq, id * 7 AS a, id * 11 AS b, id / 3 AS c, lpad(id, 10, '0') AS d, "
+    "CAST(id % 1000 AS INT) AS e"
+)
 QUERY, NOTHING, LOOK_UP, UPSERT = "query of Spark", "write to nothing", "look-up", "upsert"
 NO_JOB = "metadata table, without a job"
 BESIDE = {NO_JOB: QUERY, LOOK_UP: QUERY, UPSERT: NOTHING}  # what Spark takes by itself
