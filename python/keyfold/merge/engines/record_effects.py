@@ -121,8 +121,6 @@ def effects_of(step: MergeStep, *, removes: bool, drops: bool) -> Effects:
     if step.kinds is None or not is_retract(step.kinds).any():
         ops, room = ones(len(step.order)).view(np.int8), count + (len(step.order) < rows)
         return Effects(step, ops, _kinds(step), lambda: step.numbers, room, only_adds=room == count)
-    if not removes and not drops:
-        return _all_left(step, step.kinds, count + 1)
     out = Decided(
         np.empty(len(step.order), dtype=np.int8),
         np.empty(len(step.order), dtype=np.int64),
@@ -140,16 +138,6 @@ def effects_of(step: MergeStep, *, removes: bool, drops: bool) -> Effects:
     numbers = out.numbers if ascends else None
     signs = out.signs if (ops == RETRACT).any() else None
     return Effects(left, ops, kinds, lambda: numbers, count + 1, signs)
-
-
-def _all_left(step: MergeStep, kinds: Kinds, room: int) -> Effects:
-    """The effects of records of which each key leaves a row: no walk is needed, as only the size of
-    a key decides whether its retractions take back.
-    """
-    does = np.where(is_retract(kinds), np.int8(RETRACT), np.int8(ADD))
-    does[step.last[np.diff(step.starts) == 1]] = ADD
-    signs = does if (does == RETRACT).any() else None
-    return Effects(step, does[step.order], _kinds(step), lambda: step.numbers, room, signs)
 
 
 def _kinds(step: MergeStep) -> Kinds | None:
