@@ -76,6 +76,15 @@ def spark(folder: Path) -> Iterator[SparkSession]:
     session.stop()
 
 
+@pytest.fixture
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """A test is about what many queries answer: Spark does not compile them, though it compiles
+    those of other tests of the folder.
+    """
+    with sessions.conf(spark, **sessions.INTERPRETED):
+        yield
+
+
 @pytest.fixture(autouse=True)
 def active(request: pytest.FixtureRequest) -> None:
     """The shared session is the JVM's active one, which a test before may have changed."""

@@ -22,6 +22,7 @@ from integration.faults.processes import DEADLINE
 from integration.keyed import create_keyed
 from tests.stores import azurite, kinds
 
+pytestmark = pytest.mark.usefixtures("interpreted")
 CATALOG = "spark.sql.catalog."
 HADOOP = {  # its names of settings that are ours
     "s3.endpoint": "fs.s3a.endpoint",

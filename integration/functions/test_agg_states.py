@@ -95,6 +95,7 @@ def listed(form: str) -> str:
     return ", ".join(form.format(x=x, a=args, n=n) for n, (x, args, _, _) in enumerate(CASES))
 
 
+@pytest.mark.usefixtures("interpreted")
 def test_states_in_queries_give_what_spark_gives(spark: SparkSession, rows: None) -> None:
     expected = results(
         spark,
@@ -119,6 +120,7 @@ def test_states_of_nothing_go_with_any_constants(spark: SparkSession) -> None:
             assert spark.sql(f"SELECT {name}_merge(s) FROM ({states})").first() == (7.0,)
 
 
+@pytest.mark.usefixtures("interpreted")
 def test_states_in_tables_give_what_spark_gives(
     spark: SparkSession, rows: None, fresh_name: FreshName
 ) -> None:
@@ -158,6 +160,7 @@ def opened(found: Signature, state: bytes) -> list[Any]:
     return [comparable(column.to_pylist()[0]) for column in columns]
 
 
+@pytest.mark.usefixtures("interpreted")
 def test_python_and_spark_merge_states_to_the_same_bytes(spark: SparkSession, rows: None) -> None:
     made = spark.sql(
         f"SELECT {listed('{x}_state({a}) AS c{n}')} FROM state_rows ORDER BY id"

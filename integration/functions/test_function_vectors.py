@@ -23,6 +23,7 @@ from keyfold.aggregates.sketches import opened_hll
 from keyfold.kernels.roaring import bitmaps
 from tests.quantiles import percent
 
+pytestmark = pytest.mark.usefixtures("interpreted")
 VECTORS = TOP / "tests" / "vectors"
 
 

@@ -57,6 +57,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "spark.keyfold.modules": "shipped_functions",
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
+        **sessions.INTERPRETED,
         **sessions.BOTH_EXECUTORS,
         "spark.local.dir": str(folder / "scratch"),
         "spark.sql.shuffle.partitions": "4",

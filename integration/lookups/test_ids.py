@@ -13,6 +13,7 @@ from integration.keyed import create_keyed
 from integration.streams.sinks import Source, drained
 from keyfold.tables.connection import Catalog, connect
 
+pytestmark = pytest.mark.usefixtures("interpreted")
 NOBODY = "Explicitly specifying values for the auto increment column id is not allowed"
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from integration.keyed import create_keyed
 from integration.sessions import conf
 
+pytestmark = pytest.mark.usefixtures("interpreted")
 SETTING = "spark.keyfold.merge.lookup"
 AQE = "spark.sql.adaptive.enabled"
 TABLES = {

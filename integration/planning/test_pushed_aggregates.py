@@ -17,6 +17,7 @@ from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours, plan_of, scan_figures, scans
 from integration.sessions import conf
 
+pytestmark = pytest.mark.usefixtures("interpreted")
 VALUES = {
     "i": "INT", "l": "BIGINT", "y": "TINYINT", "n": "DECIMAL(6, 2)", "w": "DECIMAL(38, 4)",
     "f": "FLOAT", "g": "DOUBLE", "s": "STRING", "c": "CHAR(4)", "b": "BOOLEAN", "d": "DATE",

@@ -26,6 +26,7 @@ def main(folder: Path) -> None:
     jars = sorted(fetched("delta", "delta-spark_*.jar").glob("*.jar"))
     spark = sessions.start(
         folder,
+        **sessions.INTERPRETED,
         spark__jars=",".join(map(str, jars)),
         spark__sql__extensions="io.delta.sql.DeltaSparkSessionExtension",
         spark__sql__catalog__spark_catalog="org.apache.spark.sql.delta.catalog.DeltaCatalog",

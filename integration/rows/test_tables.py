@@ -17,6 +17,7 @@ from integration.faults.processes import DEADLINE
 from integration.keyed import create_keyed
 
 Fresh = Callable[[], str]
+pytestmark = pytest.mark.usefixtures("interpreted")
 FORMATS = ("parquet", "json", "csv", "orc")
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from integration import sessions
 from integration.bench import delta
 
-TURNS, KEYS = 4, 15
+TURNS, KEYS = 2, 15
 TABLES = {
     "newest": "",
     "sums": ", 'merge-engine' = 'aggregation', 'fields.v.aggregate-function' = 'sum', "
@@ -25,6 +25,7 @@ def copied(folder: Path, argument: str) -> dict[str, Any]:
     """The rows of each table and of its copy after each turn; `argument` seeds them."""
     spark = sessions.start(
         folder,
+        **sessions.INTERPRETED,
         spark__jars=",".join(map(str, delta.jars())),
         spark__sql__extensions="io.delta.sql.DeltaSparkSessionExtension",
         spark__sql__catalog__spark_catalog="org.apache.spark.sql.delta.catalog.DeltaCatalog",
