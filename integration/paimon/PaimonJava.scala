@@ -17,6 +17,7 @@ import org.apache.paimon.fs.Path
 import org.apache.paimon.fs.local.LocalFileIO
 import org.apache.paimon.index.HashBucketAssigner
 import org.apache.paimon.options.Options
+import org.apache.paimon.predicate.{Predicate, PredicateBuilder}
 import org.apache.paimon.reader.RecordReader
 import org.apache.paimon.schema.{Schema, SchemaChange, SchemaManager}
 import org.apache.paimon.table.{BucketMode, FileStoreTable, FileStoreTableFactory}
@@ -68,7 +69,7 @@ object PaimonJava {
       scratch: IOManager
   ): ObjectNode =
     what match {
-      case "read" => read(table, scratch)
+      case "read" => read(table, scratch, request.path("equal"))
       case "changes" => changes(table, scratch)
       case "write" =>
         val kinds = table.rowType.getFieldTypes.asScala.toSeq
@@ -188,11 +189,19 @@ object PaimonJava {
     finally reader.close()
   }
 
-  private def read(table: FileStoreTable, scratch: IOManager): ObjectNode = {
+  /** The condition that a column has a value, the cell of a row of it alone. */
+  private def equality(table: FileStoreTable, equal: JsonNode): Predicate = {
+    val at = table.rowType.getFieldIndex(equal.get("column").asText)
+    val cells = Cells.row(equal.get("row"), Seq(table.rowType.getTypeAt(at)))
+    new PredicateBuilder(table.rowType).equal(at, cells.getField(0))
+  }
+
+  private def read(table: FileStoreTable, scratch: IOManager, equal: JsonNode): ObjectNode = {
     val found = splits(table)
     val answer = json.createObjectNode()
     val rows = answer.putArray("rows")
-    val builder = table.newReadBuilder
+    val every = table.newReadBuilder
+    val builder = if (equal.isMissingNode) every else every.withFilter(equality(table, equal))
     val reader = builder.newRead.withIOManager(scratch).createReader(builder.newScan.plan)
     add(table, reader, rows)(_ => rows.addArray())
     val names = answer.putArray("names")

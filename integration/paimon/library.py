@@ -70,6 +70,12 @@ class Paimon:
         found = self.ask("read", table, options)
         return Answer(found["names"], found["rows"], found["levels"])
 
+    def read_equal(self, table: Path, column: str, cell: Any) -> Rows:
+        """The rows that a reader gets which asks for one value of a column, and maybe others."""
+        equal = {"column": column, "row": row("+I", cell)}
+        found: Rows = self.ask("read", table, {}, equal=equal)["rows"]
+        return found
+
     def changes(self, table: Path) -> Rows:
         """What a stream reads from the first snapshot on; rows begin with snapshot and kind."""
         found: Rows = self.ask("changes", table, {})["rows"]

@@ -5,13 +5,18 @@ stays; no text holds a credential.
 import os
 import random
 import re
+import struct
 import time
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from keyfold.errors import TableError
+from keyfold.files.indexes.file_indexes import BLOOM_KIND, BloomFilter, ColumnIndex
+from keyfold.files.indexes.making import index_bytes
+from keyfold.files.indexes.reading import stored_indexes
 from keyfold.stores import objects, settings
 from keyfold.stores.objects import ObjectFiles
 from tests.concurrency.processes import CONTEXT
@@ -124,6 +129,20 @@ def test_more_names_than_an_answer_holds(kind: str) -> None:
         if kind == "s3":  # which removes a thousand at once
             assert files.remove_folder(files.root)
             assert files.names(files.root) == []
+
+
+def test_an_index_that_ends_too_early_decides_nothing(files: ObjectFiles) -> None:
+    """No bytes behind its end are asked for, which each store answers in another way."""
+    body = struct.pack(">i", 3) + random.randbytes(200_000)
+    whole = index_bytes({name: {BLOOM_KIND: body} for name in ("v", "k")})
+
+    def found(size: int) -> Mapping[str, ColumnIndex]:
+        files.write(f"{files.root}/cut-{size}.index", whole[:size])
+        return stored_indexes(files, files.root, f"cut-{size}.index", ("k",))
+
+    assert found(len(whole)) == {"k": ColumnIndex(BloomFilter(body[4:], 3))}
+    assert [found(size) for size in (len(whole) - 1, 100_000, 1 << 16, 50, 0)] == [{}] * 5
+    assert stored_indexes(files, files.root, "missing.index", ("k",)) == {}
 
 
 def test_published_once_and_replaced(files: ObjectFiles) -> None:

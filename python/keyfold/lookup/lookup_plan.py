@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from keyfold.errors import TableError
 from keyfold.files.sections import sections_of_runs
-from keyfold.lookup.indexes import index_of
 from keyfold.lookup.key_places import ANY_BUCKET, BucketOfKeys, LookupPlan
+from keyfold.options.unparsed import READS_INDEXES
 from keyfold.read.plan_head import PlanHead
 from keyfold.read.provenance import divided
 from keyfold.read.request import ReadRequest
@@ -84,9 +84,10 @@ def _bucket(table: Table, place: Place, files: Sequence[LiveFile]) -> BucketOfKe
     listed = [file for section in found for run in section for file in run]
     buckets = {file.total_buckets for file in files}
     number = buckets.pop() if len(buckets) == 1 else ANY_BUCKET
-    indexes = tuple(index_of(file.extra_files, file.embedded_index) for file in listed)
+    indexes = tuple(file.index() for file in listed)
     ends = _ends(table.layout, listed)
-    return BucketOfKeys(split, max(number, ANY_BUCKET), ends, indexes if any(indexes) else ())
+    is_asked = any(indexes) and table.options[READS_INDEXES]
+    return BucketOfKeys(split, max(number, ANY_BUCKET), ends, indexes if is_asked else ())
 
 
 def _ends(layout: TableLayout, files: Sequence[LiveFile]) -> pa.RecordBatch:

@@ -7,6 +7,8 @@ import re
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.options import fluss
 from keyfold.options.changelogs import check_changelog
+from keyfold.options.columns.bloom_filters import check_bloom_filters, check_index_option
+from keyfold.options.columns.on_write import check_on_write
 from keyfold.options.declared import (
     DEFAULT_PREFIX,
     INITIAL_PREFIX,
@@ -20,7 +22,6 @@ from keyfold.options.declared import (
 from keyfold.options.engines import default, traits
 from keyfold.options.ids import check_ids
 from keyfold.options.names import FIELD, TUNING, unknown_option
-from keyfold.options.on_write import check_on_write
 from keyfold.options.parsing import parse
 from keyfold.options.row_times import check_row_times
 from keyfold.options.spanning_keys import check_spanning_keys
@@ -61,6 +62,7 @@ def check_create(layout: TableLayout) -> None:
         )
     check_postponed(layout, options)
     _check_columns(layout, options)
+    check_bloom_filters(layout, options)
     _check_retention(layout, options)
     _check_tags(layout, options)
     _check_partitions(layout, options)
@@ -107,6 +109,8 @@ def check_change(before: TableLayout, after: TableLayout) -> None:
     _check_columns(after, options)
     if _retained(options) != _retained(old):
         _check_retention(after, options)
+    if any(n.startswith("file-index.") for n, _ in after.options.items() - before.options.items()):
+        check_bloom_filters(after, options)
     if _of_tags(options) != _of_tags(old):
         _check_tags(after, options)
     if any(
@@ -201,7 +205,9 @@ def check_option(layout: TableLayout, name: str, text: str) -> None:
         return None
     option = known(layout.options.get("merge-engine")).get(name)
     if option is None:
-        return _check_field_option(layout, name)
+        if not check_index_option(layout.name, name, text):
+            _check_field_option(layout, name)
+        return None
     if name == "bucket" and re.fullmatch(r"\s*(0|-[03-9]|-\d\d+)\s*", text):
         raise NotSupportedError(
             f"option bucket of table {layout.name}: expected a number from 1, -1 for dynamic "

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from keyfold.options.column_options import ON_WRITE
 from keyfold.options.engines import Traits, default, engines, traits
 from keyfold.options.option import Option, optional
-from keyfold.options.unparsed import POSTPONED_OPTIONS, TEXTS
+from keyfold.options.unparsed import PARSED, TEXTS
 from keyfold.options.values import (  # fmt: skip
     boolean,
     byte_size,
@@ -366,7 +366,7 @@ class TableOptions:
 
 def declared() -> list[Option[Any]]:
     """The options of all tables, most of which are attributes of `TableOptions`."""
-    found = (*vars(TableOptions).values(), *POSTPONED_OPTIONS)
+    found = (*vars(TableOptions).values(), *PARSED)
     return [value for value in found if isinstance(value, Option)]
 
 

@@ -27,6 +27,7 @@ _FIXED = ("primary-key", "partition", "location", "provider", *fluss.TRANSLATED)
 # Options that tables may have, and that have no effect here, by the system that they tune.
 TUNING = {"Paimon": paimon.TUNING, "Fluss": fluss.TUNING}
 FIELD = re.compile(r"^fields\.(.+)\.([^.]+)$")
+BLOOM = re.compile(r"^file-index\.bloom-filter\.(.+)\.(items|fpp)$")
 _FIELD_ALIAS = re.compile(
     rf"^fields\.(.+?)(?:\.[\w-]+(?=\.delimiter$))?\.({'|'.join(map(re.escape, FIELD_ALIASES))})$",
     re.IGNORECASE,
@@ -89,6 +90,7 @@ def is_of_table(name: str, engine: str | None) -> bool:
     return (
         _stored_name(name) in (*known(engine), "primary-key")
         or FIELD.match(name) is not None
+        or BLOOM.match(name) is not None
         or name.startswith((TAG_PREFIX, PIPELINES_PREFIX, "option."))
         or name in SPARKS_OWN | paimon.PAIMON_OPTIONS | fluss.OPTIONS | {fluss.LOG_TTL}
     )
@@ -154,6 +156,8 @@ def named_columns(option: str, text: str, engine: str | None) -> tuple[list[str]
     for prefix in (DEFAULT_PREFIX, INITIAL_PREFIX):
         if option.startswith(prefix):
             return [option.removeprefix(prefix)], []
+    if (found := BLOOM.match(option)) is not None:
+        return [found[1]], []
     match = FIELD.match(option)
     declared = known(engine).get(option) if match is None else FIELD_OPTIONS.get(match[2])
     in_value = parts(text) if declared is not None and declared.names_columns else []
@@ -169,6 +173,8 @@ def with_columns(options: Mapping[str, str], rename: Callable[[str], str]) -> di
         match = FIELD.match(name)
         if match is not None:
             name = f"fields.{new}.{match[2]}"
+        elif (match := BLOOM.match(name)) is not None:
+            name = f"file-index.bloom-filter.{new}.{match[2]}"
         elif in_name:
             name = name.removesuffix(in_name[0]) + new
         found[name] = ",".join(map(rename, in_value)) if in_value else text

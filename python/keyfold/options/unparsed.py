@@ -1,11 +1,11 @@
-"""Options that are no attributes of `TableOptions`: those of tables with postponed buckets, and
-those that are checked, and read only as texts, if at all.
+"""Options that are no attributes of `TableOptions`: those of tables with postponed buckets and of
+file indexes, and those that are checked, and read only as texts, if at all.
 """
 
 from typing import Any
 
 from keyfold.options.option import Option, optional
-from keyfold.options.values import boolean, one_of, whole
+from keyfold.options.values import boolean, byte_size, names, nothing_or, one_of, whole
 
 
 def _fixed(name: str, value: str, doc: str, **traits: Any) -> Option[str]:
@@ -22,7 +22,17 @@ FIRST_BUCKETS = Option("postpone.default-bucket-num", optional(whole(1, 32767)),
     changes="by ALTER")
 MOST_FIRST = Option("postpone.batch-write-fixed-bucket.max-parallelism", whole(1), "2048",
     "With `bucket` = -2: most buckets that a partition begins with.", changes="by ALTER")
-POSTPONED_OPTIONS: tuple[Option[Any], ...] = (TO_BUCKETS, FIRST_BUCKETS, MOST_FIRST)
+INDEXED = Option("file-index.bloom-filter.columns", names, None,
+    "Columns of which each data file has a Bloom filter, for look-ups of keys that it lacks. "
+    "`file-index.bloom-filter.<column>.items` (1000000) and `….fpp` (0.1) say for how many values, "
+    "and which part of others seems to be there.", absent=(), names_columns=True)
+IN_MANIFEST = Option("file-index.in-manifest-threshold", nothing_or(byte_size), "500 b",
+    "Largest index that is a part of its file's manifest entry; others are files beside it.")
+READS_INDEXES = Option("file-index.read.enabled", boolean, "true",
+    "Whether look-ups and scans use the indexes of files.")
+PARSED: tuple[Option[Any], ...] = (
+    TO_BUCKETS, FIRST_BUCKETS, MOST_FIRST, INDEXED, IN_MANIFEST, READS_INDEXES,
+)
 KEY_NULLABLE = Option("primary-key.nullable", boolean, "false",
     "Whether key columns, all of them, may hold NULL, which is a value of its own.",
     changes="never")

@@ -90,6 +90,11 @@ def byte_size(text: str) -> int:
     return size
 
 
+def nothing_or(parse: Callable[[str], int]) -> Callable[[str], int]:
+    """A parser that takes 0, of any unit, too."""
+    return lambda text: 0 if re.fullmatch(r"\s*0\s*[A-Za-z]*\s*", text) else parse(text)
+
+
 # A number without a unit is one of milliseconds.
 _SECONDS = _by_unit(
     {

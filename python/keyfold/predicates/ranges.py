@@ -19,7 +19,8 @@ from keyfold.wire.predicates import Predicate
 @dataclass(frozen=True)
 class ValueRange:
     """The known facts about a column's values: bounds (None = unknown), whether NULLs occur, and
-    whether other values do.
+    whether other values do. `holds` says whether a value may be among them, in the form of
+    manifests; None if nothing does.
     """
 
     type: DataType
@@ -27,6 +28,7 @@ class ValueRange:
     high: Any
     may_hold_null: bool = True
     may_hold_value: bool = True
+    holds: Callable[[Any], bool] | None = None
 
     @staticmethod
     def of_value(data_type: DataType, value: Any) -> ValueRange:
@@ -108,6 +110,15 @@ def _is_other(low: Any, high: Any, value: Any) -> bool:
     return not low == value == high
 
 
+_BETWEEN = _comparison(_is_between, _is_other)
+
+
+def _equal(found: ValueRange, predicate: Predicate, outcome: bool) -> bool:
+    if not _BETWEEN(found, predicate, outcome):
+        return False
+    return not outcome or found.holds is None or found.holds(predicate.value(found.type))
+
+
 def _same_or_null(found: ValueRange, predicate: Predicate, outcome: bool) -> bool:
     if predicate.value(found.type) is None:
         return found.may_hold_null if outcome else found.may_hold_value
@@ -121,6 +132,8 @@ def _in(found: ValueRange, predicate: Predicate, outcome: bool) -> bool:
     if values.is_empty:
         return not outcome
     if not found.may_hold_value:
+        return False
+    if outcome and found.holds is not None and not any(map(found.holds, values.ordered)):
         return False
     if found.low is None or found.high is None:
         return True
@@ -145,7 +158,7 @@ def _starts_with(found: ValueRange, predicate: Predicate, outcome: bool) -> bool
 
 
 _LEAVES: dict[str, Leaf] = {
-    "=": _comparison(_is_between, _is_other),
+    "=": _equal,
     "<>": _comparison(_is_other, _is_between),
     "<": _comparison(lambda low, _, v: low < v, lambda _, high, v: high >= v),
     "<=": _comparison(lambda low, _, v: low <= v, lambda _, high, v: high > v),

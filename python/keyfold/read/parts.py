@@ -7,7 +7,7 @@ keys are compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -114,6 +114,29 @@ class ScanParts:
                 begin = int(ends[part] - counts[part])
                 cut[place] = self.sections[part][max(start - begin, 0) : stop - begin]
         return replace(self, firsts=self.firsts[parts], sections=cut)
+
+    def less(self, lack: Callable[[Sequence[LiveFile]], Collection[str]]) -> ScanParts:
+        """The parts less the files that are sections by themselves and whose names `lack` gives, of
+        those that may have an index.
+        """
+        alone = np.flatnonzero(self._is_alone)
+        alone = alone[self.files.may_have_index(self.firsts[alone])]
+        files = list(map(self._alone, alone.tolist()))
+        every = self.sections.values()
+        ones = [one[0] for sections in every for one in sections if len(one) == 1]
+        gone = set(lack([*files, *ones]))
+        if not gone:
+            return self
+        left = {
+            part: [one for one in sections if len(one) > 1 or one[0].name not in gone]
+            for part, sections in self.sections.items()
+        }
+        is_kept = np.ones(len(self), dtype=bool)
+        is_kept[alone] = [file.name not in gone for file in files]
+        is_kept[list(left)] = list(map(bool, left.values()))
+        numbers = np.cumsum(is_kept) - 1
+        sections = {numbers.item(part): found for part, found in left.items() if found}
+        return replace(self, firsts=self.firsts[is_kept], sections=sections)
 
     @property
     def sizes_alone(self) -> Numbers:

@@ -17,6 +17,7 @@ from keyfold.options.calls import READ_OPTIMIZED, value
 from keyfold.options.values import boolean
 from keyfold.predicates.prune import Pruning
 from keyfold.read.folds import footer_facts, without_merge
+from keyfold.read.indexes.index_pruning import with_keys, with_values
 from keyfold.read.parts import KeyedSection, Reading, ScanParts
 from keyfold.read.plan_head import PlanHead
 from keyfold.read.provenance import divided
@@ -59,9 +60,11 @@ def plan(table: Table, request: ReadRequest) -> tuple[ScanSpec, Sequence[Task], 
     """
     head, aggregate = PlanHead.of(table, request), request.aggregate
     live, total = _asked_for(head)
-    parts = ScanParts.of(_reading(head), live)
-    if request.only is not None:
-        parts = parts.among(request.only)
+    if request.only is None:
+        live = with_keys(head, live)
+        parts = with_values(head, ScanParts.of(_reading(head), live))
+    else:
+        parts = ScanParts.of(_reading(head), live).among(request.only)
     unmerged = aggregate is not None and _is_unmerged(table.layout, aggregate, parts)
     # of a section whose first rows are asked for, only the first piece would be of use
     cut_from = _NEVER if request.is_top else _cut_from(table.layout, aggregate, unmerged)

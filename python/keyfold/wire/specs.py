@@ -78,6 +78,7 @@ class FileMeta(DataFile):
 
     `keys` are the first and the last key, in bytes: rows of the trimmed primary key. `value_stats`
     are over `value_stats_columns`, those of atomic types; None if these are all columns.
+    `index` is as `file_indexes.as_text` has it.
     """
 
     is_list = False
@@ -87,6 +88,7 @@ class FileMeta(DataFile):
     key_stats: RowStats
     value_stats: RowStats
     value_stats_columns: tuple[str, ...] | None = None
+    index: str | None = None
 
 
 @dataclass(frozen=True)

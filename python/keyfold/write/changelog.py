@@ -13,6 +13,7 @@ from keyfold.files.buckets import BucketKey
 from keyfold.options.changelogs import INPUT
 from keyfold.options.clusters import is_postponing
 from keyfold.options.declared import TableOptions
+from keyfold.options.unparsed import INDEXED
 from keyfold.stores import refusals
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import FILE_SUFFIX, FileMeta, WriteSpec
@@ -26,9 +27,11 @@ _COPIED = 16 << 20  # bytes at once
 
 
 def changelog_target(layout: TableLayout, options: TableOptions, level: int) -> Target:
-    """The form of changelog files of one task, which count as files of that level."""
+    """The form of changelog files of one task, which count as files of that level. They are read
+    from end to end, so that they have no indexes.
+    """
     codec = options.changelog_compression or options.file_compression
-    values = {**options.values, TableOptions.file_compression.name: codec}
+    values = {**options.values, TableOptions.file_compression.name: codec, INDEXED.name: ()}
     names = file_names(options.changelog_prefix)
     return Target(layout, replace(options, values=values), level, names)
 
@@ -73,7 +76,7 @@ def _copies(
     made: list[FileMeta] = []
     try:
         for file in files:
-            made.append(replace(file, name=f"{next(target.names)}{FILE_SUFFIX}"))
+            made.append(replace(file, name=f"{next(target.names)}{FILE_SUFFIX}", index=None))
             source, path = (f"{directory}/{one.name}" for one in (file, made[-1]))
             _copy(target, source, path, file.size, flushes)
             yield made[-1]

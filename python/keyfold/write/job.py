@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 
 from keyfold.files.hash_index import hash_path
+from keyfold.files.indexes.file_indexes import name_and_bytes
 from keyfold.stores.files import Files
 from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.specs import CommitMessage, DataFile
+from keyfold.wire.specs import CommitMessage, FileMeta
 
 
 class Job(AbstractContextManager["Job"]):
@@ -42,10 +43,13 @@ def remove_files(layout: TableLayout, messages: Iterable[CommitMessage]) -> None
             store.remove(hash_path(layout, message.hashes.name))
 
 
-def delete_files(store: Files, directory: str, files: Iterable[DataFile]) -> None:
-    """Remove data files that no snapshot names."""
+def delete_files(store: Files, directory: str, files: Iterable[FileMeta]) -> None:
+    """Remove data files that no snapshot names, and their indexes."""
     for file in files:
         store.remove(f"{directory}/{file.name}")
+        index, _ = name_and_bytes(file.index)
+        if index is not None:
+            store.remove(f"{directory}/{index}")
 
 
 def file_names(prefix: str = "data-") -> Iterator[str]:

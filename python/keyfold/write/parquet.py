@@ -18,11 +18,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from keyfold.errors import TableError
+from keyfold.files.indexes.file_indexes import SUFFIX, as_text
+from keyfold.files.indexes.making import Making
 from keyfold.files.leaves import Leaves, leaves_of
 from keyfold.kernels.ops import RETRACTIONS
 from keyfold.lazy import cached_property
 from keyfold.merge.marks.mark_columns import is_marked as has_marks
+from keyfold.options.columns.bloom_filters import BloomFilterSize, bloom_filters
 from keyfold.options.declared import TableOptions
+from keyfold.options.unparsed import IN_MANIFEST
 from keyfold.resources.metering import metered
 from keyfold.storage.metadata.binary_row import RowCodec
 from keyfold.storage.metadata.cut_bounds import (  # fmt: skip
@@ -97,6 +101,11 @@ class Target:
         if found is None:
             found = self._leaves[is_marked] = leaves_of(metadata)
         return found
+
+    @cached_property
+    def filters(self) -> dict[str, BloomFilterSize]:
+        """The Bloom filters of each file, by column."""
+        return bloom_filters(self.layout, self.options)
 
     @property
     def is_synced(self) -> bool:
@@ -190,6 +199,7 @@ class _OpenFile:
         except BaseException:
             self.discard()
             raise
+        self._index = Making(target.filters) if target.filters else None
         self._deletes = 0
         self._nulls = dict.fromkeys(names, 0)
         self._first: pa.Table | None = None
@@ -211,6 +221,8 @@ class _OpenFile:
             self._writer.write_table(table, row_group_size=row_group_rows)
         if self._flush is not None:
             self._flush.begin(self.size)
+        if self._index is not None:
+            self._index.add(table)
         self._deletes += deletes
         for name in self._nulls:
             self._nulls[name] += table[name].null_count
@@ -228,17 +240,35 @@ class _OpenFile:
         flush, self._flush = self._flush, None
         if flush is not None:
             flushes.add(flush, size)
-        return self._describe(self._writer.writer.metadata, size)
+        index = self._index_at_end(flushes)
+        return self._describe(self._writer.writer.metadata, size, index)
+
+    def _index_at_end(self, flushes: Flushes) -> str | None:
+        """The file's index, as `as_text` has it. A large one is a file beside it."""
+        if self._index is None:
+            return None
+        found = self._index.index()
+        if len(found) <= self._target.options[IN_MANIFEST]:
+            return as_text(None, found)
+        path = f"{self._path}{SUFFIX}"
+        with refusals.writing(path):
+            with self._target.store.create(path) as sink:
+                sink.write(found)
+            if self._target.is_synced:
+                flushes.add(Flush(path), len(found))
+        return f"{self._name}{SUFFIX}"
 
     def discard(self) -> None:
-        """End and remove a file whose writing failed."""
+        """End and remove a file whose writing failed, and its index."""
         with suppress(OSError):  # of bytes that were not written yet
             self._sink.close()
         if self._flush is not None:
             self._flush.close()
         self._target.store.remove(self._path)
+        if self._target.filters:
+            self._target.store.remove(f"{self._path}{SUFFIX}")
 
-    def _describe(self, metadata: pq.FileMetaData, size: int) -> FileMeta:
+    def _describe(self, metadata: pq.FileMetaData, size: int, index: str | None) -> FileMeta:
         layout, atomic = self._target.layout, self._target.atomic
         names = [field.name for field in atomic]
         leaves = self._target.leaves(metadata, is_marked=self.is_marked)
@@ -263,6 +293,7 @@ class _OpenFile:
             key_stats=row_stats(of_keys, values.select(layout.key), key_nulls, KEY_LENGTH),
             value_stats=row_stats(of_values, values, [*nulls.values()], VALUE_LENGTH),
             value_stats_columns=None if len(names) == len(layout.columns) else tuple(names),
+            index=index,
         )
 
 

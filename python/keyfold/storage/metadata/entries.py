@@ -14,6 +14,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from keyfold.files import damage
+from keyfold.files.indexes.file_indexes import name_and_bytes
+from keyfold.files.indexes.reading import MOST_EMBEDDED, index_of
 from keyfold.lazy import cached_property
 from keyfold.options.declared import TableOptions
 from keyfold.storage.metadata.binary_row import RowCodec
@@ -107,6 +109,13 @@ class LiveFile(DataFile):
     def embedded_index(self) -> bytes | None:
         """The bytes of an index of its columns (`files.file_indexes`), if the entry has it."""
         return self.file.get("_EMBEDDED_FILE_INDEX")
+
+    def index(self, most: int = MOST_EMBEDDED) -> str:
+        """The index of its columns, as `index_of` has it. The entry is not kept for it: files with
+        an index may be many.
+        """
+        entry = self.stored()["_FILE"]
+        return index_of(entry["_EXTRA_FILES"] or (), entry.get("_EMBEDDED_FILE_INDEX"), most)
 
     @cached_property
     def min_key(self) -> tuple[Any, ...]:
@@ -332,6 +341,7 @@ def split_of(
 
 def _file_record(file: FileMeta) -> Record:
     columns = file.value_stats_columns
+    index, embedded = name_and_bytes(file.index) if file.index else (None, None)
     return {
         "_FILE_NAME": file.name,
         "_FILE_SIZE": file.size,
@@ -344,10 +354,10 @@ def _file_record(file: FileMeta) -> Record:
         "_MAX_SEQUENCE_NUMBER": file.max_sequence,
         "_SCHEMA_ID": file.schema_id,
         "_LEVEL": file.level,
-        "_EXTRA_FILES": [],
+        "_EXTRA_FILES": [] if index is None else [index],
         "_CREATION_TIME": _wall_clock(file.creation_millis),
         "_DELETE_ROW_COUNT": file.delete_rows,
-        "_EMBEDDED_FILE_INDEX": None,
+        "_EMBEDDED_FILE_INDEX": embedded,
         "_FILE_SOURCE": APPEND_SOURCE,
         "_VALUE_STATS_COLS": None if columns is None else list(columns),
         "_EXTERNAL_PATH": None,

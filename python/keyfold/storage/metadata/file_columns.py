@@ -71,6 +71,14 @@ class FileColumns:
             found += map(self.live.marked, manifest.files(self.entries[some].tolist()))
         return found
 
+    def may_have_index(self, numbers: Numbers) -> Numbers:
+        """Which of some files may have an index."""
+        found, sources = np.zeros(len(numbers), dtype=bool), self.sources[numbers]
+        for source in np.unique(sources).tolist():
+            of = sources == source
+            found[of] = self.live.manifests[source].more[self.entries[numbers[of]]]
+        return found
+
     def texts(self, numbers: Numbers) -> pa.Array:
         """Some files as JSON, as a `DataFile` without deletion vector travels."""
         spots, made = [np.empty(0, dtype=np.int64)], [pa.array([], pa.string())]

@@ -152,6 +152,17 @@ class LiveFiles:
         ]
         return replace(self, rows=tuple(found))
 
+    def less(self, lack: Callable[[Sequence[LiveFile]], Collection[str]]) -> LiveFiles:
+        """The files less those whose names `lack` gives, of those that may have an index: the
+        others do not become objects.
+        """
+        odd = replace(self, rows=tuple(rows[one.more[rows]] for one, rows in self.parts()))
+        gone = lack(odd.files())
+        if not gone:
+            return self
+        pairs = zip(self.rows, odd.that(lambda file: file.name in gone).rows, strict=True)
+        return replace(self, rows=tuple(rows[~np.isin(rows, of)] for rows, of in pairs))
+
     def in_places(self, places: Collection[Place]) -> list[LiveFile]:
         """The files in some buckets."""
         buckets: dict[Partition, set[int]] = {}

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keyfold.files import damage
+from keyfold.files.indexes.reading import MOST_EMBEDDED
 from keyfold.kernels.buffers import Words, bytes_of
 from keyfold.lazy import cached_property
 from keyfold.resources.cache import Cache
@@ -324,6 +325,9 @@ class ListedFile(LiveFile):
     @property
     def embedded_index(self) -> bytes | None:
         return super().embedded_index if self._columns.more[self._row] else None
+
+    def index(self, most: int = MOST_EMBEDDED) -> str:
+        return super().index(most) if self._columns.more[self._row] else ""
 
     @property
     def keys(self) -> tuple[bytes, bytes]:

@@ -5,7 +5,14 @@ from random import Random
 
 import pytest
 
-from keyfold.files.file_indexes import BloomFilter, Spans, filters_of, hash_of, xxhash64
+from keyfold.files.indexes.file_indexes import (
+    BloomFilter,
+    ColumnIndex,
+    Spans,
+    hash_of,
+    indexes_of,
+    xxhash64,
+)
 from keyfold.types.paimon import from_paimon
 
 # By the reference implementation of xxHash.
@@ -54,9 +61,9 @@ class Part:
         return [self.data[slice(*span)] for span in spans]
 
 
-def found(data: bytes) -> dict[str, BloomFilter]:
-    """The filters of the column k."""
-    return filters_of(Part(data), ["k"])
+def found(data: bytes) -> dict[str, ColumnIndex]:
+    """The indexes of the column k."""
+    return indexes_of(Part(data), ["k"])
 
 
 FILTER = struct.pack(">i", 3) + b"\x81\0\0\1"
@@ -64,15 +71,18 @@ LARGE = struct.pack(">i", 3) + b"\x81" * 100_000
 
 
 def test_an_index_is_read() -> None:
-    assert found(index(("k", "bloom-filter", FILTER))) == {"k": BloomFilter(b"\x81\0\0\1", 3)}
-    assert found(index(("k", "bitmap", FILTER))) == {}
+    assert found(index(("k", "bloom-filter", FILTER))) == {
+        "k": ColumnIndex(BloomFilter(b"\x81\0\0\1", 3))
+    }
+    assert found(index(("k", "bitmap", FILTER))) == {"k": ColumnIndex(bitmap=FILTER)}
+    assert found(index(("k", "bsi", FILTER))) == {}
     assert found(index(("v", "bloom-filter", FILTER))) == {}
 
 
 def test_filters_of_other_columns_are_not_read() -> None:
     others = [(name, "bloom-filter", LARGE) for name in "abc"]
     part = Part(index(*others, ("k", "bloom-filter", LARGE), ("z", "bloom-filter", LARGE)))
-    assert filters_of(part, ["k"]) == {"k": BloomFilter(LARGE[4:], 3)}
+    assert indexes_of(part, ["k"]) == {"k": ColumnIndex(BloomFilter(LARGE[4:], 3))}
     read = sum(stop - start for start, stop in part.asked)
     assert read < 2 * len(LARGE) < len(part.data) // 2
 
@@ -80,7 +90,7 @@ def test_filters_of_other_columns_are_not_read() -> None:
 def test_many_columns_have_a_head_of_their_own() -> None:
     names = [f"column_{number:05}" for number in range(3000)]
     part = Part(index(*((name, "bloom-filter", FILTER) for name in names)))
-    assert filters_of(part, names[-2:]).keys() == {*names[-2:]}
+    assert indexes_of(part, names[-2:]).keys() == {*names[-2:]}
 
 
 def test_bytes_that_are_no_index_decide_nothing() -> None:

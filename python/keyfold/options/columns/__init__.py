@@ -1,0 +1,1 @@
+"""Options of single columns, and their checks."""

@@ -1,0 +1,1 @@
+"""Indexes of files, as far as scans use them."""
