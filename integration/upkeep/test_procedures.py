@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 
-from integration.keyed import create_keyed
+from integration.keyed import create_keyed, properties
 from keyfold.procedures import procedures
 
 TABLE = "keyfold.it.upkeep"
@@ -182,6 +182,19 @@ def written(spark: SparkSession, name: str, times: int) -> str:
     for v in range(times):
         spark.sql(f"INSERT INTO {name} VALUES (1, {v})")
     return name
+
+
+def test_files_get_filters(spark: SparkSession, fresh_name: Callable[[], str]) -> None:
+    name = written(spark, fresh_name(), 2)
+    columns = {"file-index.bloom-filter.columns": "k,v", "file-index.bloom-filter.k.items": "9"}
+    spark.sql(f"ALTER TABLE {name} SET {properties(columns).strip()}")
+    call = f"CALL keyfold.sys.rewrite_file_index('{name}')"
+    assert [tuple(spark.sql(call).first() or ()) for _ in range(2)] == [(1, 2), (0, 0)]
+    spark.sql(f"INSERT INTO {name} VALUES (3, 3)")
+    assert tuple(spark.sql(call).first() or ()) == (0, 0)
+    assert spark.sql(f"SELECT v FROM {name} WHERE k = 3").collect() == [Row(v=3)]
+    assert spark.sql(f"SELECT v FROM {name} WHERE k = 2").collect() == []
+    assert spark.sql(f"SELECT v FROM {name} WHERE v = 0").collect() == []
 
 
 @pytest.mark.parametrize(

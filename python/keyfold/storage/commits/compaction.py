@@ -7,10 +7,11 @@ for its age, and which is young by now. Such a compaction is left out, the other
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from keyfold.errors import ConflictError
+from keyfold.files.indexes.file_indexes import SUFFIX, name_and_bytes
 from keyfold.lazy import cached_property
 from keyfold.storage.commits.attempts import Entries
 from keyfold.storage.commits.conflicts import (
@@ -44,10 +45,13 @@ from keyfold.wire.specs import CommitMessage, CompactionStep, FileAtLevel
 
 @dataclass(frozen=True)
 class Compaction:
-    """A step, and the `messages` of the files that it puts into its bucket."""
+    """A step, and the `messages` of the files that it puts into its bucket. Files that stay as they
+    are may get `indexes`, by their names (`file_indexes.as_text`).
+    """
 
     step: CompactionStep
     messages: Sequence[CommitMessage] = ()
+    indexes: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def place(self) -> Place:
@@ -59,6 +63,17 @@ class Compaction:
         """The files that leave their level."""
         merged = frozenset(file for one in self.step.merged for file in one.files)
         return merged | {*self.step.upgraded}
+
+    def indexed(self, record: Record) -> Record:
+        """The record of a file with the index that it gets."""
+        text, file = self.indexes.get(record["_FILE"]["_FILE_NAME"]), record["_FILE"]
+        if text is None:
+            return record
+        name, embedded = name_and_bytes(text)
+        beside = [one for one in file["_EXTRA_FILES"] or () if not one.endswith(SUFFIX)]
+        beside += [] if name is None else [name]
+        changed = {"_EXTRA_FILES": beside, "_EMBEDDED_FILE_INDEX": embedded}
+        return {**record, "_FILE": {**file, **changed}}
 
     @property
     def gone(self) -> int:
@@ -167,7 +182,7 @@ def _placed(
     if one.step.bucket == POSTPONED:
         records = _written_then(records, [f for f in bucket if (f.name, f.level) in one.taken])
     moved = [file for file in bucket if (file.name, file.level) in one.step.upgraded]
-    records += [at_level(file.record, one.step.level) for file in moved]
+    records += [at_level(one.indexed(file.record), one.step.level) for file in moved]
     put = table.manifests.files_of(records)
     check_levels(table, put, kept)
     if one.gone:
