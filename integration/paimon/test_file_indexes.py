@@ -135,6 +135,11 @@ VALUES |= {
 }
 
 
+def value(name: str, place: int) -> Any:
+    """A value of a column; of types with few of them they come again."""
+    return VALUES[name][place % len(VALUES[name])]
+
+
 def asked_for(names: Sequence[str], kind: str = "bloom-filter") -> dict[str, str]:
     """The options of a table whose files have small filters of these columns."""
     found = {f"file-index.{kind}.columns": ",".join(names), "bucket": "1"}
@@ -156,7 +161,7 @@ def index_in(folder: Path) -> bytes:
 def test_filters_are_javas(tmp_path: Path, paimon: Paimon, names: list[str]) -> None:
     own, java = Keyfold(tmp_path), Java(tmp_path, paimon)
     rows = [
-        (0, {"k": n} | {name: VALUES[name][n] if n % 7 else None for name in KINDS})
+        (0, {"k": n} | {name: value(name, n) if n % 7 else None for name in KINDS})
         for n in range(100)
     ]
     found = []
@@ -207,7 +212,7 @@ def test_bitmaps_leave_out_files(tmp_path: Path, paimon: Paimon, version: str) -
     java.create(Shape("t", columns, ("k",), (), options))
     layout = own.table("t").layout
     rows = [
-        (0, {"k": n, "n": True} | {name: VALUES[name][2 * n] for name in names}) for n in range(50)
+        (0, {"k": n, "n": True} | {name: value(name, 2 * n) for name in names}) for n in range(50)
     ]
     java.write(layout, "t", rows)
     java.compact("t", full=True)
