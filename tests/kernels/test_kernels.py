@@ -27,6 +27,7 @@ from keyfold.aggregates.results import column_result
 from keyfold.aggregates.states.folds import MERGES
 from keyfold.errors import KeyfoldError
 from keyfold.files.chunks import Chunks
+from keyfold.files.indexes.making import Making
 from keyfold.files.leaves import check_chunks, leaves_of
 from keyfold.group_by.accumulate import Accumulated, GroupError
 from keyfold.group_by.bound import BoundCall
@@ -46,6 +47,7 @@ from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.plan import plan
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
+from keyfold.options.columns.bloom_filters import BloomFilterSize
 from keyfold.storage.metadata.documents import opened
 from keyfold.testing.tables import batch, layout
 from keyfold.types.paimon import from_paimon
@@ -317,6 +319,13 @@ def read_avro(random: Random) -> None:
         read_rows(data[:-40] + bytes(24) + data[-16:], types)
 
 
+def fill_filters(random: Random) -> None:
+    making = Making({"n": BloomFilterSize(40, 0.1), "t": BloomFilterSize(40, 0.1)})
+    numbers = [random.randrange(-(1 << 63), 1 << 63) for _ in range(20)]
+    making.add(pa.table({"n": numbers, "t": ["x" * random.randrange(80) for _ in numbers]}))
+    assert making.parts
+
+
 FAMILIES: dict[str, tuple[Callable[[Random, Path], None], tuple[str, ...]]] = {
     "pages": (decode_pages, ("keyfold.kernels.pages", "keyfold.kernels.footers")),
     "manifests": (
@@ -354,6 +363,7 @@ FAMILIES: dict[str, tuple[Callable[[Random, Path], None], tuple[str, ...]]] = {
             "keyfold.aggregates.",
         ),
     ),
+    "filters": (lambda random, _: fill_filters(random), ("keyfold.kernels.filters",)),
     "states": (
         lambda random, _: unite(random),
         tuple(f"keyfold.kernels.folds.{name}" for name in ("item_sets", "sketches", "moments")),

@@ -32,19 +32,19 @@ def hash_numbers(numbers: Rows, out: Words) -> None:
         out[row] = np.uint64(key + (key << 31))
 
 
-@kernel
+@kernel("uint64(uint64, int64)")
 def turned(word: Any, bits: Any) -> Any:
     """The word, its bits moved to the left, in a circle."""
     return word << np.uint64(bits) | word >> np.uint64(64 - bits)
 
 
-@kernel
+@kernel("uint64(uint64, uint64)")
 def stirred(lane: Any, word: Any) -> Any:
     """A lane of xxHash after one more word."""
     return turned(lane + word * TWO, 31) * ONE
 
 
-@kernel
+@kernel("uint64(uint8[::1], int64, int64)")
 def word_at(data: Mask, at: Any, size: Any) -> Any:
     """The number of `size` bytes, the lowest first."""
     word = ZERO
@@ -53,7 +53,7 @@ def word_at(data: Mask, at: Any, size: Any) -> Any:
     return word
 
 
-@kernel
+@kernel("uint64(uint8[::1], int64, int64)")
 def lanes_of(data: Mask, start: Any, stop: Any) -> Any:
     """The xxHash of the parts of 32 bytes, of which there is at least one."""
     one, two, three, four = FIRST_LANE, TWO, ZERO, LAST_LANE
@@ -61,7 +61,9 @@ def lanes_of(data: Mask, start: Any, stop: Any) -> Any:
         one, two = stirred(one, word_at(data, at, 8)), stirred(two, word_at(data, at + 8, 8))
         three = stirred(three, word_at(data, at + 16, 8))
         four = stirred(four, word_at(data, at + 24, 8))
-    found = turned(one, 1) + turned(two, 7) + turned(three, 12) + turned(four, 18)
+    found = ZERO
+    for lane, bits in ((one, 1), (two, 7), (three, 12), (four, 18)):
+        found += np.uint64(turned(lane, bits))
     for lane in (one, two, three, four):
         found = (found ^ stirred(ZERO, lane)) * ONE + FOUR
     return found
