@@ -184,6 +184,20 @@ def written(spark: SparkSession, name: str, times: int) -> str:
     return name
 
 
+def test_tables_that_are_named_are_compacted(
+    spark: SparkSession, fresh_name: Callable[[], str]
+) -> None:
+    name = written(spark, fresh_name(), 2).removeprefix("keyfold.")
+    call = f"CALL keyfold.sys.compact_database(including_tables => '{name}|nowhere')"
+    found = [spark.sql(call).collect() for _ in range(2)]
+    assert [[(r.table, r.steps, r.status) for r in rows] for rows in found] == [
+        [(name, 1, "committed")],
+        [(name, 0, "skipped")],
+    ]
+    with pytest.raises(AnalysisException, match="expected a regular expression"):
+        spark.sql("CALL keyfold.sys.compact_database('[')")
+
+
 def test_files_get_filters(spark: SparkSession, fresh_name: Callable[[], str]) -> None:
     name = written(spark, fresh_name(), 2)
     columns = {"file-index.bloom-filter.columns": "k,v", "file-index.bloom-filter.k.items": "9"}

@@ -16,6 +16,7 @@ import pyarrow as pa
 from keyfold.compact.task_runner import TaskRunner
 from keyfold.errors import TableError
 from keyfold.options.values import duration, given
+from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.table import Table
 from keyfold.types.arrow import to_arrow
 from keyfold.types.sql import from_sql
@@ -49,6 +50,14 @@ class ProcedureCall:
 
 
 @dataclass(frozen=True)
+class CatalogCall:
+    """A call that is about no single table."""
+
+    catalog: Catalog
+    caller: Caller
+
+
+@dataclass(frozen=True)
 class ProcedureParameter:
     """A parameter after `table`. An argument that is left out or NULL is the default.
 
@@ -73,7 +82,7 @@ class Procedure:
     `again` changes nothing before it asks its caller for something: if the process dies before,
     the caller asks the next one. `short` is a shorter name that the command line has too. One that
     needs Spark is called by Spark only. One that `goes_back` to an older snapshot makes none of its
-    own, which could name a token.
+    own, which could name a token. One `of_catalog` is about no single table.
     """
 
     name: str
@@ -86,8 +95,9 @@ class Procedure:
     short: str = ""
     needs_spark: bool = False
     goes_back: bool = False
+    of_catalog: bool = False
 
-    def rows(self, call: ProcedureCall, given: Mapping[str, Any]) -> Rows:
+    def rows(self, call: ProcedureCall | CatalogCall, given: Mapping[str, Any]) -> Rows:
         """The rows of a call with these arguments. Raises TableError if one is missing."""
         arguments = {}
         for parameter in self.parameters:
@@ -112,6 +122,7 @@ class Procedure:
             ],
             "result": [{"name": name, "type": kind} for name, kind in self.result.items()],
             "again": self.again,
+            "of_table": not self.of_catalog,
         }
 
 

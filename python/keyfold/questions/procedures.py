@@ -8,7 +8,8 @@ import pyarrow as pa
 from keyfold.bridge.frames import Frame
 from keyfold.errors import NotSupportedError
 from keyfold.procedures import procedures
-from keyfold.procedures.declare import CONDITION, Procedure, ProcedureCall
+from keyfold.procedures.declare import CONDITION, CatalogCall, Procedure, ProcedureCall
+from keyfold.questions.catalog import catalog_of
 from keyfold.questions.serve import CODE, Questions, Talk
 from keyfold.questions.spark import Spark
 from keyfold.storage.table import open_handle, open_newest
@@ -31,16 +32,21 @@ def call_procedure(question: Frame, talk: Talk) -> str:
     """
     procedure = procedures()[question["procedure"]]
     _check_token(procedure, question)
-    handle, options = question["table"], question["catalog"]["options"]
-    newest = partial(open_newest, handle, options)
     arguments = dict(question["arguments"])
     for parameter in procedure.parameters:
         given = arguments.get(parameter.name)
         if parameter.type == CONDITION and isinstance(given, list):
             arguments[parameter.name] = decoded(given)
-    call = ProcedureCall(open_handle(handle, options), newest, Spark(question, talk))
-    rows = procedure.rows(call, arguments)
+    rows = procedure.rows(_call(procedure, question, Spark(question, talk)), arguments)
     return batch_to_text(pa.RecordBatch.from_pylist(rows, schema=procedure.schema))
+
+
+def _call(procedure: Procedure, question: Frame, caller: Spark) -> ProcedureCall | CatalogCall:
+    if procedure.of_catalog:
+        return CatalogCall(catalog_of(question), caller)
+    handle, options = question["table"], question["catalog"]["options"]
+    newest = partial(open_newest, handle, options)
+    return ProcedureCall(open_handle(handle, options), newest, caller)
 
 
 def _check_token(procedure: Procedure, question: Frame) -> None:

@@ -60,7 +60,7 @@ def command_of(procedure: Procedure) -> str:
 CALLED: Mapping[str, Procedure] = {
     name: procedure
     for procedure in procedures().values()
-    if not procedure.needs_spark
+    if not procedure.needs_spark and not procedure.of_catalog
     for name in (command_of(procedure), procedure.short)
     if name
 }

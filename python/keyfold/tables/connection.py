@@ -7,8 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from keyfold.errors import NamespaceExistsError, NoSuchTableError
 from keyfold.lookup.row_group_cache import DEFAULT as LOOKUP_MEMORY
+from keyfold.procedures.compact_database import COMPACT_DATABASE
+from keyfold.procedures.declare import CatalogCall
 from keyfold.storage.catalogs.namespaces import DEFAULT
 from keyfold.storage.catalogs.table_names import parsed
 from keyfold.storage.catalogs.views import StoredView
@@ -16,7 +20,7 @@ from keyfold.storage.schema.definition import NewTable
 from keyfold.stores.local import local_path
 from keyfold.tables import column_definitions
 from keyfold.tables.argument_types import checked
-from keyfold.tables.calls import note_options
+from keyfold.tables.calls import Here, note_options, table_of
 from keyfold.tables.column_definitions import Schema
 from keyfold.tables.doors import as_store_errors, doors
 from keyfold.tables.report import Report, report
@@ -159,6 +163,28 @@ class Catalog:
         loaders = [(f"{of}.{name}", Table(self._session, of, name)._load) for of, name in names]
         with self._session.working():
             return report(loaders, orphans=orphans)
+
+    def compact(
+        self,
+        namespaces: str | None = None,
+        tables: str | None = None,
+        *,
+        excluding: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> pa.Table:
+        """Merge the files of all tables, as `CALL sys.compact_database` does: a row for each table.
+
+        Args:
+            namespaces: A regular expression for the whole names of those to take.
+            tables: One for the names of tables, as `shop.orders`.
+            excluding: One for those to leave out.
+            options: Options of each table for this call.
+        """
+        given: dict[str, Any] = {"including_databases": namespaces, "including_tables": tables}
+        given |= {"excluding_tables": excluding, "options": options}
+        call = CatalogCall(self._session.catalog(), Here(self._session))
+        with self._session.working():
+            return table_of(COMPACT_DATABASE, COMPACT_DATABASE.rows(call, given))
 
     def create_table(
         self,

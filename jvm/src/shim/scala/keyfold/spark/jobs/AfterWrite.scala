@@ -21,8 +21,9 @@ object AfterWrite {
     */
   def compact(table: KeyfoldTable, committed: JsonNode, apart: Boolean): Unit =
     if (Json.items(committed.get("touched")).nonEmpty) logged(table) {
-      PythonJob.begin(table, "compact_after_write", again = true, "touched" -> committed.get("touched"),
-        "awaited" -> committed.path("awaited").asBoolean, "apart" -> apart)(_.run(work => start(table)(work())))
+      PythonJob.begin(table.questions, Some(table), "compact_after_write", again = true,
+        "touched" -> committed.get("touched"), "awaited" -> committed.path("awaited").asBoolean,
+        "apart" -> apart)(_.run(work => start(table)(work())))
     }
 
   /** A thread of its own: a query that is stopped cancels its own jobs only. */

@@ -5,15 +5,14 @@ import scala.util.control.NonFatal
 import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.{Errors, Json}
 import keyfold.spark.processes.Talk
+import keyfold.spark.questions.CatalogQuestions
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.keyfold.reads.Analysis
 import org.slf4j.LoggerFactory
 
-/** Driver side: a question about a table whose answer is Python's work. Python asks back for what only Spark can
-  * do, and this does it: a Spark job over tasks, whose answers are given as they come; lines in the log; figures.
-  */
-final class PythonJob(table: KeyfoldTable, talk: Talk) {
+/** Driver side: a question that is Python's work, and what only Spark can do: tasks, lines in the log, figures. */
+final class PythonJob(table: Option[KeyfoldTable], talk: Talk) {
   import PythonJob._
 
   private var tasks: Option[TaskJob] = None
@@ -58,7 +57,7 @@ final class PythonJob(table: KeyfoldTable, talk: Talk) {
       if (request.get("is_bad").asBoolean) log.warn(line) else log.info(line)
       Nil
     case "analyze" =>
-      val (rows, columns) = Analysis.of(table, Json.strings(request.get("columns")))
+      val (rows, columns) = Analysis.of(table.get, Json.strings(request.get("columns")))
       Seq("rows" -> rows, "columns" -> columns)
     case "tasks" =>
       tasks = Some(new TaskJob(SparkSession.active.sparkContext, request.get("title").asText, request.get("asked"),
@@ -82,10 +81,10 @@ object PythonJob {
   private val log = LoggerFactory.getLogger(classOf[PythonJob])
 
   /** `again`: Python changes nothing before it asks for something. */
-  def begin[T](table: KeyfoldTable, question: String, again: Boolean, fields: (String, Any)*)(
-      hold: PythonJob => T): T = {
-    val own = Seq("table" -> table.description.handle,
-      "parallelism" -> SparkSession.active.sparkContext.defaultParallelism)
-    table.questions.talk(question, again, own ++ fields: _*)(talk => hold(new PythonJob(table, talk)))
+  def begin[T](questions: CatalogQuestions, table: Option[KeyfoldTable], question: String, again: Boolean,
+      fields: (String, Any)*)(hold: PythonJob => T): T = {
+    val own = table.map("table" -> _.description.handle).toSeq :+
+      "parallelism" -> SparkSession.active.sparkContext.defaultParallelism
+    questions.talk(question, again, own ++ fields: _*)(talk => hold(new PythonJob(table, talk)))
   }
 }

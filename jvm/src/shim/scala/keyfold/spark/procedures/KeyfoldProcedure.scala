@@ -15,12 +15,12 @@ import org.apache.spark.sql.keyfold.arrow.MetadataRows
 import org.apache.spark.sql.keyfold.reads.PartitionCondition
 import org.apache.spark.sql.types._
 
-/** Driver side: a procedure that Python declares and does, about one table, its first argument.
-  */
+/** Driver side: a procedure that Python declares and does, about one table, its first argument, or a catalog. */
 final class KeyfoldProcedure(declaration: JsonNode, catalog: KeyfoldCatalog) extends UnboundProcedure {
   import KeyfoldProcedure._
 
   override val name: String = declaration.get("name").asText
+  private val isOfTable = declaration.get("of_table").asBoolean
   private val purpose = declaration.get("purpose").asText
   private val parameters = Json.items(declaration.get("parameters")).map { one =>
     (one.get("name").asText, one.get("type").asText, one.get("doc").asText)
@@ -57,21 +57,21 @@ final class KeyfoldProcedure(declaration: JsonNode, catalog: KeyfoldCatalog) ext
       }
       ProcedureParameter.in(name, dataType).defaultValue("NULL").comment(doc).build()
     }
-    (table +: others).toArray
+    (if (isOfTable) table +: others else others).toArray
   }
 
   private def call(bound: Seq[ProcedureParameter], input: InternalRow): JavaIterator[Scan] = {
     val arguments = new Arguments(bound, input)
-    val named = arguments.text("table").getOrElse(throw Refusal(s"$name: table is NULL or empty"))
-    val found = table(named)
+    def named = arguments.text("table").getOrElse(throw Refusal(s"$name: table is NULL or empty"))
+    val found = Option.when(isOfTable)(table(named))
     val values = parameters.map {
-      case (name, Condition, _) => name -> arguments.text(name).map(condition(found, _))
+      case (name, Condition, _) => name -> arguments.text(name).map(condition(found.get, _))
       case (name, TableName, _) => name -> arguments.text(name).map(path =>
           if (path.contains("/")) path else Ours.identifier(catalog, path).toString)
       case (name, _, _) => name -> arguments.value(name)
     }
-    val rows = PythonJob.begin(found, "call_procedure", declaration.get("again").asBoolean, "procedure" -> name,
-      "arguments" -> values.toMap)(_.answer())
+    val rows = PythonJob.begin(catalog.questions, found, "call_procedure", declaration.get("again").asBoolean,
+      "procedure" -> name, "arguments" -> values.toMap)(_.answer())
     JavaList.of[Scan](ProcedureResult(result, MetadataRows.ofText(rows.asText, result))).iterator
   }
 

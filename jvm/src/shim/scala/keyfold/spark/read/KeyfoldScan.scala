@@ -43,8 +43,8 @@ final case class KeyfoldScan(
   @volatile private var narrowed: Option[JsonNode] = None
   @volatile private var isStream = false
 
-  private def planned(filters: Seq[Predicate]): JsonNode = PythonJob.begin(table, "plan_scan", again = true,
-    "columns" -> (if (summary.isEmpty) columns.fieldNames else Array.empty[String]),
+  private def planned(filters: Seq[Predicate]): JsonNode = PythonJob.begin(table.questions, Some(table), "plan_scan",
+    again = true, "columns" -> (if (summary.isEmpty) columns.fieldNames else Array.empty[String]),
     "parts" -> parts,
     "filters" -> filters.flatMap(Predicates.toJson),
     "enforced" -> enforced.flatMap(Predicates.toJson),
