@@ -200,6 +200,21 @@ def test_several_joins_and_forms_of_the_hint(spark: SparkSession, stock: str) ->
         assert found.count() == count
 
 
+def test_the_same_look_up_runs_once(spark: SparkSession, stock: str) -> None:
+    """Spark runs one of two parts of a plan that are the same, also where rows are looked up."""
+    found = (
+        "(SELECT /*+ LOOKUP(t) */ id % 2 AS part, max(t.v) AS v FROM range({count}) "
+        f"JOIN {stock} AS t ON k = id AND t.v > id - 9 GROUP BY ALL)"
+    )
+    with conf(spark, **{AQE: False}):
+        for count, looks, greatest in ((7, 1, 6), (6, 2, 4)):
+            one, other = found.format(count=7), found.format(count=count)
+            frame = spark.sql(f"SELECT a.v, b.v FROM {one} AS a JOIN {other} AS b USING (part)")
+            plan = plan_of(frame)
+            assert (plan.count("LookupJoin"), plan.count("ReusedExchange")) == (looks, 2 - looks)
+            assert rows(frame) == ["Row(v=5, v=5)", f"Row(v=6, v={greatest})"]
+
+
 def test_a_stream_sees_the_newest_rows(spark: SparkSession, stock: str, tmp_path: Path) -> None:
     source, seen = tmp_path / "in", []
     source.mkdir()

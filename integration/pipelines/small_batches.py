@@ -3,7 +3,9 @@
     build/spark/bin/python -m integration.pipelines.small_batches [--events 20000 200000]
 
 A pipeline keeps versions of random events; then later events come in batches. Seconds are those of
-a batch's statements in Spark, from the first one's start to the last one's end.
+a batch's statements in Spark, from the first one's start to the last one's end. Rows are those that
+look-ups find, in the target and in the table of what versions hide, and those that scans of either
+give: of the second one, Spark's MERGE wants all.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ def main() -> None:
     sizes: list[int] = parser.parse_args().events
     with tempfile.TemporaryDirectory(prefix="batches-", dir=os.environ.get("TMPDIR")) as name:
         spark = sessions.start(Path(name), **sessions.TIMED)
-        print("| events before | versions | batch | seconds | rows read of the table |")
-        print("|---:|---:|---:|---:|---:|")
+        print("| events before | versions | batch | seconds | look-ups | rows found | scanned |")
+        print("|---:|---:|---:|---:|---:|---:|---:|")
         with connect_server(spark) as server:
             for size in sizes:
                 for line in measured(spark, server, Path(name) / f"{size}", size):
@@ -59,13 +61,17 @@ def measured(spark: SparkSession, server: str, folder: Path, size: int) -> Itera
         pipeline.add([event(draw.randrange(keys), at + number) for number in range(batch)])
         pipeline.run()
         at += batch
-        read = sum(
-            int(figures["number of output rows"].replace(",", ""))
-            for text, figures in nodes(spark, before)
-            if f"{NAMESPACE}.{TABLE}[" in text
-        )
+        read = [(text, rows(one)) for text, one in nodes(spark, before) if TABLE in text]
+        found = [count for text, count in read if text.startswith("LookupJoin")]
+        scanned = sum(count for text, count in read if text.startswith("BatchScan"))
         seconds = taken(spark, before)
-        yield f"| {size:,} | {versions:,} | {batch:,} | {seconds:.2f} | {read:,} |"
+        looks = f"{len(found)} | {sum(found):,} | {scanned:,}"
+        yield f"| {size:,} | {versions:,} | {batch:,} | {seconds:.2f} | {looks} |"
+
+
+def rows(figures: dict[str, str]) -> int:
+    """Those that a node of a plan gave; 0 if it never ran."""
+    return int(figures.get("number of output rows", "").replace(",", "") or 0)
 
 
 def event(key: int, at: int) -> Event:

@@ -132,7 +132,7 @@ object KeyJoin extends PredicateHelper {
       case Project(list, child) => of(child).filter(_.isPlain).map(_.copy(project = list))
       case relation: DataSourceV2ScanRelation => Some(relation.scan).collect {
           case scan: KeyfoldScan if scan.limit.isEmpty && scan.summary.isEmpty =>
-            Side(LookupTarget(scan, relation.output), relation.output, Nil)
+            Side(LookupTarget(scan)(relation.output), relation.output, Nil)
         }
       case _ => None
     }

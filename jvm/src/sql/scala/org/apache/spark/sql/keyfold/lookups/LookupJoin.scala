@@ -7,10 +7,10 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, M
 import org.apache.spark.sql.keyfold.statements.ChangedRows
 import org.apache.spark.sql.types.LongType
 
-/** Driver side: a table of ours as a lookup sees it: `columns` are what the scan that it stands for would have read,
-  * and `number` is a number of each row, in place of `monotonically_increasing_id()`.
+/** Driver side: a table of ours as a lookup sees it: `columns` are what the scan that it stands for would have read, and
+  * `number` is a number of each row, in place of `monotonically_increasing_id()`. Targets of equal scans are equal.
   */
-final case class LookupTarget(scan: KeyfoldScan, columns: Seq[Attribute]) {
+final case class LookupTarget(scan: KeyfoldScan)(val columns: Seq[Attribute]) {
   val number: Attribute = AttributeReference("_NUMBER", LongType, nullable = false)()
 
   /** The column of each part of the primary key, in its order. */

@@ -32,6 +32,9 @@ final case class LookupJoinExec(
   override def output: Seq[Attribute] = kind.output(child.output, project)
   override lazy val producedAttributes: AttributeSet = kind.produced(target, project)
 
+  /** The columns that have places in the canonical plan, by which Spark finds that joins are the same, and runs one. */
+  override lazy val allAttributes: AttributeSeq = child.output ++ target.columns :+ target.number
+
   override lazy val metrics: Map[String, SQLMetric] = Map(
     "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "number of output rows"),
     "keys" -> SQLMetrics.createMetric(sparkContext, "keys looked up"),
@@ -63,9 +66,7 @@ final case class LookupJoinExec(
     val columns = described.clustering.map(byName)
     val counts = Seq(tasks, described.buckets, described.bucketKeys.length).map(Literal(_))
     val arguments = counts ++ columns
-    val types = StructType(arguments.zipWithIndex.map { case (argument, place) =>
-      StructField(s"a$place", argument.dataType)
-    })
+    val types = StructType(arguments.zipWithIndex.map { case (one, place) => StructField(s"a$place", one.dataType) })
     val name = SlotFunction.nameFor(columns.exists(_.nullable))
     V2ExpressionUtils.resolveScalarFunction(
       SlotFunction.named(name).get.bind(types).asInstanceOf[ScalarFunction[_]], arguments)
@@ -83,10 +84,9 @@ final case class LookupJoinExec(
 
   override protected def doExecute(): RDD[InternalRow] = {
     if (inserts) NewKeys.insert(child, by.zip(keys), target.scan.table)
-    val (planned, figures) = (plan, new LookupFigures(longMetric("numOutputRows"), longMetric("keys"),
-      longMetric("found"), longMetric("blind"), ofWorkers))
-    val work = LookupWork(planned, by, target.columns, target.number, project, keys, condition, blind,
-      kind, child.output)
+    val figures = new LookupFigures(longMetric("numOutputRows"), longMetric("keys"), longMetric("found"),
+      longMetric("blind"), ofWorkers)
+    val work = LookupWork(plan, by, target.columns, target.number, project, keys, condition, blind, kind, child.output)
     child.execute().mapPartitionsInternal(rows => new LookupIterator(work, rows, figures))
   }
 
