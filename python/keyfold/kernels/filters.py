@@ -32,19 +32,20 @@ def hash_numbers(numbers: Rows, out: Words) -> None:
         out[row] = np.uint64(key + (key << 31))
 
 
-@kernel("uint64(uint64, int64)")
+@kernel
 def turned(word: Any, bits: Any) -> Any:
     """The word, its bits moved to the left, in a circle."""
+    word = np.uint64(word)  # Python's own number where Python calls it
     return word << np.uint64(bits) | word >> np.uint64(64 - bits)
 
 
-@kernel("uint64(uint64, uint64)")
+@kernel
 def stirred(lane: Any, word: Any) -> Any:
     """A lane of xxHash after one more word."""
-    return turned(lane + word * TWO, 31) * ONE
+    return np.uint64(turned(np.uint64(lane) + np.uint64(word) * TWO, 31)) * ONE
 
 
-@kernel("uint64(uint8[::1], int64, int64)")
+@kernel
 def word_at(data: Mask, at: Any, size: Any) -> Any:
     """The number of `size` bytes, the lowest first."""
     word = ZERO
@@ -53,7 +54,7 @@ def word_at(data: Mask, at: Any, size: Any) -> Any:
     return word
 
 
-@kernel("uint64(uint8[::1], int64, int64)")
+@kernel
 def lanes_of(data: Mask, start: Any, stop: Any) -> Any:
     """The xxHash of the parts of 32 bytes, of which there is at least one."""
     one, two, three, four = FIRST_LANE, TWO, ZERO, LAST_LANE
