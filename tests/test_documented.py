@@ -41,8 +41,10 @@ def test_charts_have_the_figures_of_the_page(tmp_path: Path) -> None:
     found = stored.figures(pages.DOCS, cases.full(tmp_path))
     shape = found.get("merge/deduplicate/t4x400000_BIGINT_7_random", "reader")
     assert shape is not None
-    assert (shape.median, shape.rows) == (0.057, 1_600_000)
-    assert {system for _, system in found.results} == {
+    page = (pages.DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    assert shape.rows == 1_600_000
+    assert f"| {shape.median:.3f} (" in page
+    assert {system for _, system in found.results} >= {
         "keyfold",
         "plain",
         "paimon-spark",
