@@ -24,9 +24,13 @@ def made(folder: Path, **options: str) -> Table:
     put(found, range(0, 100, 2))
     compact(found)
     put(found, range(1, 100, 2))
+    return altered(found, folder, **FILTERS)
+
+
+def altered(found: Table, folder: Path, **options: str) -> Table:
     changes = [
         {"change": "set_property", "key": name.replace("__", ".").replace("_", "-"), "value": text}
-        for name, text in FILTERS.items()
+        for name, text in options.items()
     ]
     tables.catalog(folder).alter_table(["default"], "t", changes)
     return tables.reload(found)
@@ -71,6 +75,29 @@ def test_files_that_are_merged_meanwhile(tmp_path: Path, monkeypatch: pytest.Mon
     assert answer["written_indexes"] == 0
     (file,) = live(found)
     assert beside(found) == [*file.extra_files]  # those of files that are gone are not left
+    assert asked(found, *range(100)) == [*range(100)]
+
+
+def test_filters_that_files_had_before(tmp_path: Path) -> None:
+    """A snapshot has no file whose entry is that of one which was taken away."""
+    found = made(tmp_path)
+    for fpp in ("0.1", "0.01", "0.1"):
+        found = altered(found, tmp_path, file_index__bloom_filter__k__fpp=fpp)
+        assert called(found, "rewrite_file_index")[0]["written_indexes"] == 2
+        assert len(harness.rows(found)) == 100
+
+
+def test_two_calls_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, steps = made(tmp_path), rewrite_indexes._steps
+
+    def after_another(table: Table, one: list[rewrite_indexes.Made]) -> list[object]:
+        monkeypatch.setattr(rewrite_indexes, "_steps", steps)
+        called(found, "rewrite_file_index")
+        return [*steps(table, one)]
+
+    monkeypatch.setattr(rewrite_indexes, "_steps", after_another)
+    called(found, "rewrite_file_index")
+    assert len(harness.rows(found)) == 100
     assert asked(found, *range(100)) == [*range(100)]
 
 

@@ -108,10 +108,12 @@ def _indexed(table: Table, scan: ScanSpec, filters: Filters, file: LiveFile) -> 
         )
     for name, made in making.parts.items():
         parts[name] = {**parts.get(name, {}), **made}
-    data = index_bytes(parts)
+    # no entry comes back that one has taken away: it would take this one too
+    unique = uuid.uuid4()
+    data = index_bytes(parts, unique.bytes)
     if len(data) <= table.options[IN_MANIFEST]:
         return as_text(None, data)
-    name = f"{file.name}-{uuid.uuid4()}{SUFFIX}"
+    name = f"{file.name}-{unique}{SUFFIX}"
     table.files.write(f"{folder}/{name}", data)
     return name
 

@@ -44,14 +44,14 @@ class Making:
         }
 
 
-def index_bytes(parts: Parts) -> bytes:
-    """The bytes of an index of these parts."""
+def index_bytes(parts: Parts, mark: bytes = b"") -> bytes:
+    """The bytes of an index of these parts. The mark is in its head, where readers pass it over."""
     names = {text: java_bytes(text) for name, kinds in parts.items() for text in (name, *kinds)}
     heads = [
         len(names[name]) + 4 + sum(len(names[k]) + 8 for k in kinds)
         for name, kinds in parts.items()
     ]
-    at = 24 + sum(heads)
+    at = 24 + sum(heads) + len(mark)
     head, bodies = [struct.pack(">qiii", MAGIC, VERSION, at, len(parts))], []
     for name, kinds in parts.items():
         head += [names[name], struct.pack(">i", len(kinds))]
@@ -59,7 +59,7 @@ def index_bytes(parts: Parts) -> bytes:
             head += [names[kind], struct.pack(">ii", at, len(body))]
             bodies.append(body)
             at += len(body)
-    return b"".join((*head, struct.pack(">i", 0), *bodies))
+    return b"".join((*head, struct.pack(">i", len(mark)), mark, *bodies))
 
 
 def hashes(column: pa.Array) -> Words:
