@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from keyfold.read.indexes import index_pruning
+from keyfold.storage.metadata.manifest_columns import ListedFile
 from keyfold.storage.table import Table
 from keyfold.wire.predicates import Predicate
 from tests.compact.harness import compact
@@ -77,6 +79,32 @@ def test_an_index_is_not_read_if_the_table_says_so(tmp_path: Path) -> None:
     found = made(tmp_path, file_index__read__enabled="false")
     harness.upsert(found, [row(key, key) for key in range(0, 100, 2)])
     assert files_read(found, where("=", "k", 7)) == 1
+
+
+def test_a_long_list_asks_no_index(tmp_path: Path) -> None:
+    found, odd = made(tmp_path), range(1, 201, 2)
+    harness.upsert(found, [row(key, key) for key in range(0, 400, 2)])
+    assert files_read(found, where("IN", "k", *odd[:64])) == 0
+    assert files_read(found, where("IN", "k", *odd[:65])) == 1
+    assert files_read(found, where("IN", "k", *odd[:65]), where("=", "v", 3)) == 0
+
+
+def test_of_too_many_indexes_no_more_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, looked = made(tmp_path, file_index__in_manifest_threshold="0 b"), list[str]()
+    for first in range(5):
+        harness.upsert(found, [row(key, key) for key in range(first, 100, 5)])
+    index = ListedFile.index
+
+    def noted(file: ListedFile, most: int) -> str:
+        looked.append(file.name)
+        return index(file, most)
+
+    monkeypatch.setattr(ListedFile, "index", noted)
+    monkeypatch.setattr(index_pruning, "MOST_FILES", 2)
+    assert files_read(found, where("=", "k", 50)) == 5
+    assert len(looked) == 3
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
 
 MOST_FILES = 1024  # index files that one plan reads
+MOST_VALUES = 64  # of a list, each of which is hashed for each file
 _MOST_EMBEDDED = 1 << 20  # bytes
 _THREADS = 16
 _COLUMNS = re.compile(r"^file-index\.[^.]+\.columns$")
@@ -57,12 +58,12 @@ class _Asked:
     @staticmethod
     def of(head: PlanHead, predicates: Sequence[Predicate]) -> _Asked | None:
         """None if no index could decide one of the conditions."""
-        layout = head.table.layout
-        named = {one for predicate in predicates for one in _compared(predicate)}
-        columns = tuple(sorted(named & _indexed(layout)))
+        indexed = _indexed(head.table.layout)
+        named = [(one, indexed.intersection(_compared(one))) for one in predicates]
+        columns = tuple(sorted(set[str]().union(*(columns for _, columns in named))))
         if not columns or not head.settings[READS_INDEXES]:
             return None
-        return _Asked(head.table, tuple(predicates), columns)
+        return _Asked(head.table, tuple(one for one, columns in named if columns), columns)
 
     def lacking(self, files: Iterable[LiveFile]) -> Collection[str]:
         """The names of the files that have no row which satisfies the conditions."""
@@ -72,10 +73,10 @@ class _Asked:
             index = "" if file.is_marked else file.index(_MOST_EMBEDDED)
             if index and is_file(index):
                 beside.append((file, index))
+                if len(beside) > MOST_FILES:
+                    return gone
             elif index and not self._keeps(file, index, names(file.schema_id)):
                 gone.add(file.name)
-        if len(beside) > MOST_FILES:
-            return gone
 
         def keeps(one: tuple[LiveFile, str]) -> bool:
             return self._keeps(*one, names(one[0].schema_id))
@@ -117,8 +118,8 @@ class _Asked:
 
 
 def _compared(predicate: Predicate) -> Iterator[str]:
-    """The columns that are compared with values, or asked for NULL."""
-    if predicate.op in _ASKED:
+    """The columns that are compared with a few values, or asked for NULL."""
+    if predicate.op in _ASKED and len(predicate.args) <= MOST_VALUES + 1:
         try:
             yield predicate.column
         except Unknown:
