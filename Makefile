@@ -20,7 +20,7 @@ NEWEST_ALONE := --ignore=integration/cluster/test_yarn.py
 UNPACKED := DIST_EXTRA_CONFIG=$(CURDIR)/.ci/wheel.cfg
 # Python compiles what it imports, a part of what is installed.
 INSTALL := install --quiet --no-compile
-SHIM := $(shell find jvm -type f) gradle.properties build.gradle
+SHIM := $(shell find jvm -type f -not -name '*.pyc') gradle.properties build.gradle
 
 # Hundreds of processes of Python start in the tests: none compiles its modules anew.
 unexport PYTHONDONTWRITEBYTECODE

@@ -83,6 +83,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """At its end Python frees what libraries count, and these say what is left."""
+    gc.unfreeze()
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     """The seed of this session, in the header."""
     return f"seed: KEYFOLD_TEST_SEED={config.stash[SEED]}"
