@@ -164,11 +164,11 @@ class Altered:
 
     def check(self) -> dict[int, dict[str, Any]]:
         """Conditions keep what they must, extremes are those of the rows; gives the rows."""
-        rows = self.rows()
+        rows, turn = self.rows(), next(TURNS)
         for name in self.targets:
             values = {key: row[name] for key, row in rows.items()}
             kind = self.layout.column(name).type
-            for op, constants, passes in conditions(list(values.values()), next(TURNS)):
+            for op, constants, passes in conditions(list(values.values()), turn):
                 literals = [literal(kind, value) for value in constants]
                 kept = self.column(name, {"op": op, "args": [{"column": [name]}, *literals]})
                 expected = {key for key, value in values.items() if passes(value)}
