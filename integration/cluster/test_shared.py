@@ -10,12 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration.cluster.sharing import Sharing
+from integration.faults import histories
 from integration.faults.histories import ENGINES, history
 from integration.paimon.bench import in_order
 from integration.paimon.library import Paimon
 from integration.paimon.sides import Keyfold, KeyfoldInSpark
 
-SEEDS = 3
+SEEDS = (0, 2, 5)  # of which come all functions and types
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def with_spark(spark: SparkSession, warehouse: Path, paimon: Paimon) -> Sharing:
     return Sharing(KeyfoldInSpark(spark, warehouse), paimon, padded="STRING")
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_histories(sharing: Sharing, engine: str, seed: int) -> None:
     sharing.run(str(seed), engine)
@@ -58,6 +59,14 @@ def test_deletes_of_pypaimon(sharing: Sharing, seed: int) -> None:
     for _ in range(2):
         keyfold.compact(name, full=True)
         assert in_order(keyfold.read(layout, name)) == right
+
+
+def test_all_functions_and_types_are_drawn() -> None:
+    told = [history(str(seed), engine) for seed in (*SEEDS, "spark") for engine in ENGINES]
+    assert {one for each in told for one in each.functions.values()} == {*histories.FUNCTIONS}
+    kinds = [kind for each in told for kind in each.shape.columns.values()]
+    for kind in (*histories.KEYS, *histories.FOREIGN, *histories.NESTED):
+        assert kind in kinds, kind
 
 
 def test_all_sides_took_part(sharing: Sharing) -> None:
