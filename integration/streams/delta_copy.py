@@ -5,6 +5,7 @@ batch of changes is merged into them, some of them twice.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,17 +40,23 @@ def copied(folder: Path, argument: str) -> dict[str, Any]:
             f"PRIMARY KEY (k) NOT ENFORCED) TBLPROPERTIES ('bucket' = '2'{options})"
         )
         spark.sql(f"CREATE TABLE delta.`{folder}/{name}` (k INT, v BIGINT) USING delta")
-        found[name] = [turn(spark, folder, name, draw) for _ in range(TURNS)]
+        keys: Sequence[int] = range(KEYS)
+        found[name] = []
+        for _ in range(TURNS):
+            found[name].append(turn(spark, folder, name, draw, draw.choice(keys)))
+            keys = [key for key, _ in found[name][-1][1]]  # the next DELETE is the copy's too
     return found
 
 
-def turn(spark: SparkSession, folder: Path, name: str, draw: random.Random) -> list[list[Any]]:
+def turn(
+    spark: SparkSession, folder: Path, name: str, draw: random.Random, gone: int
+) -> list[list[Any]]:
     """The table changes, then a stream brings the changes to its copy: the rows of both."""
     table, copy = f"keyfold.s.{name}", f"delta.`{folder}/{name}`"
     for _ in range(2):
         rows = ", ".join(f"({draw.randrange(KEYS)}, {draw.randrange(50)})" for _ in range(8))
         spark.sql(f"INSERT INTO {table} VALUES {rows}")
-    spark.sql(f"DELETE FROM {table} WHERE k = {draw.randrange(KEYS)}")
+    spark.sql(f"DELETE FROM {table} WHERE k = {gone}")
 
     def merge(batch: DataFrame, _: int) -> None:
         batch.where("_change_type <> 'update_preimage'").createOrReplaceTempView("changed")
