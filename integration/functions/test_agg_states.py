@@ -160,8 +160,8 @@ def opened(found: Signature, state: bytes) -> list[Any]:
     return [comparable(column.to_pylist()[0]) for column in columns]
 
 
-@pytest.mark.usefixtures("interpreted")
 def test_python_and_spark_merge_states_to_the_same_bytes(spark: SparkSession, rows: None) -> None:
+    """By code that Spark compiles, which the tests above do without."""
     made = spark.sql(
         f"SELECT {listed('{x}_state({a}) AS c{n}')} FROM state_rows ORDER BY id"
     ).toArrow()
