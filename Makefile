@@ -218,5 +218,5 @@ build/.postgresql: .ci/packages | build/.debian
 # Modules of tests are compiled here: processes that begin together would each compile all of them.
 # One that can't be imported is what the tests say.
 .venv/.collected: .venv/.installed .venv/.warm
-	@$(BIN)/python -m pytest --collect-only -qq tests integration > /dev/null || true
+	@$(BIN)/python -m pytest --collect-only -qq -p no:cacheprovider tests integration > /dev/null || true
 	@touch $@
