@@ -27,7 +27,7 @@ from keyfold.testing.tables import cells
 from keyfold.types.logical import Atomic
 from keyfold.user_functions.shipping import dumps
 from tests.aggregates.test_definitions import KINDS, SETTINGS, fits, folded
-from tests.draws import draws
+from tests.draws import times
 from tests.random_values import same, value
 
 MOST = 1 << 20
@@ -120,9 +120,15 @@ def check(call: BoundCall, found: Accumulated, items: list[list[Any]]) -> None:
     assert all(map(same, shown, wanted)), (shown, wanted)
 
 
-@draws(60)
-@given(st.sampled_from(CALLS), st.integers(1, 12), st.randoms(use_true_random=False))
-def test_groups_fold_to_their_definitions(call: BoundCall, groups: int, random: Random) -> None:
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: f"{call.name} of {call.arrow_type}")
+def test_groups_fold_to_their_definitions(call: BoundCall, seed: int) -> None:
+    for turn in range(times(2)):
+        random = Random(f"{seed} {turn} {call.name} {call.arrow_type}")
+        fold_to_definitions(call, random.randrange(1, 13), random)
+
+
+def fold_to_definitions(call: BoundCall, groups: int, random: Random) -> None:
+    """Check groups that two tasks add to, and whose states are merged then."""
     final, states = Accumulated(call, MOST), [[] for _ in range(groups)]
     for rows in drawn(call, random, groups):
         items = by_group(call, rows, groups)
