@@ -71,7 +71,8 @@ def session(folder: Path) -> SparkSession:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), known]))
     os.environ["KEYFOLD_TEST_QUESTIONS"] = str(folder / "questions")
     shown = {"spark.ui.enabled": "true", "spark.ui.port": "0"}
-    return sessions.start(folder, **(sessions.INTERPRETED | shown))
+    adaptive = {"spark.sql.adaptive.enabled": "true"}  # plans again, and may not ask again
+    return sessions.start(folder, **(sessions.INTERPRETED | shown | adaptive))
 
 
 def questions(spark: SparkSession, folder: Path) -> Iterator[list[str]]:
