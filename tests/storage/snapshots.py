@@ -15,7 +15,7 @@ from keyfold.storage.maintenance.retained import Retention
 from keyfold.storage.table import Table
 from keyfold.stores.local import LocalFiles
 from keyfold.wire.specs import CommitMessage
-from tests.storage import tables
+from tests.storage import damaged, tables
 
 
 def make(folder: Path, **options: str) -> Table:
@@ -119,11 +119,13 @@ class Mortal(LocalFiles):
 
 
 def die(found: Table, removals: int) -> None:
-    """An expiry of all but the newest snapshot that is killed after so many removals."""
+    """An expiry of all but the newest snapshot that is killed after so many removals. What its
+    process kept of files that are gone, no other one has.
+    """
     mortal = Table(
         Mortal(removals), found.catalog, found.namespace, found.table, found.layout, None
     )
     try:
         expired(mortal)
     except Killed:
-        return
+        damaged.forget()

@@ -28,6 +28,7 @@ from tests.storage.snapshots import (
     branch,
     consume,
     data_files,
+    die,
     expired,
     ids,
     live,
@@ -326,3 +327,22 @@ def test_files_of_a_branch_that_paimon_moved_the_table_on_to(tmp_path: Path, lim
     expired(found)
     assert data_files(found) >= live(found, 5)
     assert len(data_files(found) - live(found, 5)) == 2  # orphans of the old line
+
+
+@pytest.mark.parametrize("removals", [12, 20, 27])  # manifests, lists and snapshots are gone
+def test_an_expiry_of_a_table_with_a_branch_goes_on_where_one_was_killed(
+    tmp_path: Path, removals: int
+) -> None:
+    """The lists of manifests that the killed one removed tell no longer what follows what."""
+    found = make(tmp_path, manifest__merge_min_count="3")
+    append(found, tables.message(found))
+    branch(found, 1)
+    for change in [append, overwrite] * 3:
+        change(found, tables.message(found))
+    branches.delete(found, "b")
+    die(found, removals)
+    assert len(ids(found)) > 1
+    expired(found)
+    assert ids(found) == [7]
+    assert data_files(found) == live(found, 7)
+    assert manifest_files(found) == metadata(found.manifests, found.snapshots.read(7))

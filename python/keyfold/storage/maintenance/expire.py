@@ -124,8 +124,9 @@ def _data_files(
     for snapshot in snapshots[:-1]:
         for file in logged_files(manifests, snapshot) if snapshot.id not in tags else ():
             dropped[_place(file)] = file, snapshot.id
-    if dropped:
-        _leave_those_in_use_again(manifests, again, dropped)
+    if dropped and again:
+        later = [snapshot for snapshot in again if snapshot.id > snapshots[-1].id]
+        _leave_those_in_use_again(manifests, [snapshots[-1], *later], dropped)
     if not dropped:
         return []
     elsewhere = _needed_elsewhere(manifests, keeping)
@@ -164,13 +165,13 @@ def _note_dropped(
 def _leave_those_in_use_again(
     manifests: Manifests, again: Sequence[Snapshot], dropped: dict[Place, tuple[LiveFile, int]]
 ) -> None:
-    """Take files out of `dropped` that a snapshot holds which came later."""
+    """Take files out of `dropped` that a snapshot holds which stays. Those that expire are not
+    looked at: an expiry that was killed may have removed their manifests.
+    """
     for snapshot in again:
         around = Asked.around((file.partition, file.bucket) for file, _ in dropped.values())
         for file in live_where(manifests, snapshot, around)[0]:
-            _, number = dropped.get(_place(file), (file, snapshot.id))
-            if number < snapshot.id:
-                del dropped[_place(file)]
+            dropped.pop(_place(file), None)
 
 
 def _place(file: LiveFile) -> Place:
