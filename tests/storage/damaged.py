@@ -5,6 +5,7 @@ from pathlib import Path
 
 from keyfold.files import footers
 from keyfold.storage import table
+from keyfold.storage.maintenance import restarts
 from keyfold.storage.metadata import manifest_columns, manifests, snapshot_files
 from keyfold.storage.table import Table
 
@@ -47,6 +48,7 @@ def forget() -> None:
     manifest_columns.FILES.clear()
     manifest_columns.VIEWS.clear()
     snapshot_files.LISTS.clear()
+    restarts.FOLLOWS.clear()
     snapshot_files.LIVE.clear()
     table.SCHEMAS.clear()
     footers.KEPT.clear()

@@ -19,6 +19,7 @@ from keyfold.errors import (
 from keyfold.storage.branching import branches
 from keyfold.storage.maintenance.expire import check_expirable
 from keyfold.storage.maintenance.retained import Retention, metadata, pins
+from keyfold.storage.metadata import snapshot_files
 from keyfold.storage.table import Table
 from keyfold.stores.local import LocalFiles
 from tests import readers
@@ -346,3 +347,33 @@ def test_an_expiry_of_a_table_with_a_branch_goes_on_where_one_was_killed(
     assert ids(found) == [7]
     assert data_files(found) == live(found, 7)
     assert manifest_files(found) == metadata(found.manifests, found.snapshots.read(7))
+
+
+class Watched(LocalFiles):
+    """Files whose reads are noted."""
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "read_paths", [])
+
+    def read(self, path: str) -> bytes:
+        self.read_paths.append(path)  # type: ignore[attr-defined]
+        return super().read(path)
+
+
+def test_the_next_expiry_of_a_table_with_a_branch_reads_few_lists(tmp_path: Path) -> None:
+    """Which snapshots follow one another is known, also if their lists are not kept any more."""
+    found = make(tmp_path)
+    append(found, tables.message(found))
+    branch(found, 1)
+    branches.delete(found, "b")
+    counts = []
+    for _ in range(3):
+        for _ in range(8):  # so few that no manifests are merged
+            append(found, tables.message(found))
+        snapshot_files.LISTS.clear()
+        files = Watched()
+        expired(replace(found, files=files), at_least=len(ids(found)) - 1)
+        paths: list[str] = files.read_paths  # type: ignore[attr-defined]
+        counts.append(sum("/manifest-list-" in path for path in paths))
+    assert counts[0] > 16
+    assert counts[2] == counts[1] <= counts[0] + 2, counts

@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from keyfold.resources.cache import Cache
 from keyfold.storage.maintenance.retained import Pins
 from keyfold.storage.metadata.manifests import unless_missing
 from keyfold.storage.metadata.snapshot_files import listed_of
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
+
+# Whether one snapshot follows another, by the names of their lists, which never change.
+FOLLOWS: Cache[bool] = Cache(100_000)
 
 
 def restarts(table: Table, begin: int, keeping: Pins) -> list[Snapshot]:
@@ -25,17 +29,31 @@ def restarts(table: Table, begin: int, keeping: Pins) -> list[Snapshot]:
     newest, found = table.snapshots.latest_id(), list[Snapshot]()
     if newest is None or not keeping.had_branches:
         return []
-    before: list[str] | None = None
+    before: Snapshot | None = None
     for number in range(begin, newest + 1):
         snapshot = table.snapshots.find(number)
         if snapshot is None:
             continue
-        listed = _listed(table, snapshot)
-        is_next = before is not None and listed is not None and listed[: len(before)] == before
-        if number > begin and not is_next:
+        if before is not None and not _follows(table, before, snapshot):
             found.append(snapshot)
-        before = listed
+        before = snapshot
     return found
+
+
+def _follows(table: Table, before: Snapshot, after: Snapshot) -> bool:
+    """Whether all manifests of a snapshot come first in the next one. That is kept: each commit of
+    a process may expire snapshots, of which most are those of the last time.
+    """
+    lists = [(one.base_manifest_list, one.delta_manifest_list) for one in (before, after)]
+    key = (table.layout.location, *lists)
+    known = FOLLOWS.get(key)
+    if known is None:
+        first, then = _listed(table, before), _listed(table, after)
+        if first is None or then is None:
+            return False
+        known = bool(first) and then[: len(first)] == first
+        FOLLOWS.put(key, known)
+    return known
 
 
 def _listed(table: Table, snapshot: Snapshot) -> list[str] | None:
