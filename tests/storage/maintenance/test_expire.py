@@ -377,3 +377,23 @@ def test_the_next_expiry_of_a_table_with_a_branch_reads_few_lists(tmp_path: Path
         counts.append(sum("/manifest-list-" in path for path in paths))
     assert counts[0] > 16
     assert counts[2] == counts[1] <= counts[0] + 2, counts
+
+
+@pytest.mark.parametrize("removals", [4, 8, 12])
+def test_an_expiry_beside_one_of_a_branch_that_was_killed(tmp_path: Path, removals: int) -> None:
+    found = make(tmp_path)
+    append(found, tables.message(found))
+    branch(found, 1)
+    beside = branches.open_branch(found, "b")
+    for line in [found, beside] * 4:
+        overwrite(line, tables.message(line))
+    for dying, other in ((found, beside), (beside, found)):
+        die(dying, removals)
+        left = ids(dying)
+        expired(other)
+        assert len(ids(other)) == 1 < len(left) == len(ids(dying))
+        assert expired(dying) == len(left) - 1
+        for line in (found, beside):
+            assert live(line, ids(line)[-1]) <= data_files(found)
+            for _ in range(4):
+                overwrite(line, tables.message(line))

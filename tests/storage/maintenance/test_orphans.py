@@ -143,20 +143,24 @@ def test_a_table_that_paimon_moved_on_to_a_branch(tmp_path: Path) -> None:
     assert orphans(found) == []
 
 
-@pytest.mark.parametrize("removals", range(0, 14, 2))
-def test_a_dead_expiry_is_no_obstacle(tmp_path: Path, removals: int) -> None:
+@pytest.mark.parametrize(("removals", "tagged"), [(0, 0), (4, 0), (4, 1), (8, 0), (8, 1), (12, 1)])
+def test_a_dead_expiry_is_no_obstacle(tmp_path: Path, removals: int, tagged: int) -> None:
     found = tables.table(tmp_path, tables.new_table(manifest__merge_min_count="2"))
     for _ in range(5):
         overwrite(found, tables.message(found))
+    if tagged:
+        tag(found, tagged)
+    kept = [found.snapshots.read(number) for number in {5, tagged or 5}]
+    held = {file.name for one in kept for file in found.manifests.live(one)}
+    named = set().union(*(metadata(found.manifests, one) for one in kept))
     die(found, removals)
     age_all(found)
     orphans(found)
-    latest = found.snapshots.read(5)
-    assert live(found, 5) <= data_files(found)
-    assert metadata(found.manifests, latest) <= manifest_files(found)
+    assert held <= data_files(found)
+    assert named <= manifest_files(found)
     expired(found)
-    assert data_files(found) == live(found, 5)
-    assert manifest_files(found) == metadata(found.manifests, latest)
+    assert data_files(found) == held
+    assert manifest_files(found) == named
 
 
 def test_partitions_are_looked_through(tmp_path: Path) -> None:

@@ -25,9 +25,11 @@ from keyfold.storage.maintenance.retained import (
     branches,
     data_names,
     files_in,
+    is_whole,
     manifest_lists,
     metadata,
     pins,
+    readable,
 )
 from keyfold.storage.metadata.avro_records import LISTED
 from keyfold.storage.metadata.entries import Record
@@ -194,8 +196,7 @@ def in_use(table: Table) -> set[str]:
 def _read_in_use(table: Table) -> set[str]:
     manifests = table.manifests
     keeping = pins(table)
-    numbers = sorted(table.snapshots.ids())
-    own = [found for n in numbers if (found := table.snapshots.find(n)) is not None]
+    own = readable(manifests, table.snapshots)
     needed: set[str] = set()
     _leave_out_expiring(manifests, own)
     for snapshot in [*keeping.tags, *keeping.branched]:
@@ -225,17 +226,8 @@ def _names(listed: Sequence[Record]) -> list[str]:
 
 def _leave_out_expiring(manifests: Manifests, own: list[Any]) -> None:
     """Take the first snapshots out that an expiry, killed since, has begun to remove."""
-    while len(own) > 1 and not _is_whole(manifests, own[0]):
+    while len(own) > 1 and not is_whole(manifests, own[0]):
         del own[0]
-
-
-def _is_whole(manifests: Manifests, snapshot: Snapshot) -> bool:
-    is_whole = False
-    with unless_missing():
-        metadata(manifests, snapshot)
-        _live(manifests, manifests.listed(snapshot))
-        is_whole = True
-    return is_whole
 
 
 def _live(manifests: Manifests, listed: Sequence[Record]) -> set[str]:

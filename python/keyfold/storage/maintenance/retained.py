@@ -119,12 +119,32 @@ def pins(table: Table, *, writes_changelogs: bool = False) -> Pins:
     for other in {table.layout.location, *folders} - {snapshots.location}:
         own = Snapshots(files, other)
         own.latest_id()  # raises if it has lost its snapshots, which alone name its files
-        branched += [found for n in own.ids() if (found := own.find(n)) is not None]
+        branched += readable(table.manifests, own)
         branched += _kept(own, "tag", _TAG)
         changelogs += [] if writes_changelogs else _kept(own, "changelog", _CHANGELOG)
     tags = sorted(_kept(snapshots, "tag", _TAG), key=lambda tag: int(tag.id))
     had_branches = bool(names) or (files.keeps_folders and files.is_folder(folder))
     return Pins(tags, branched, changelogs, had_branches)
+
+
+def readable(manifests: Manifests, line: Snapshots) -> list[Any]:
+    """The snapshots of a line, without those that an expiry, killed since, has begun to remove. A
+    tag or a branch may keep older ones whole.
+    """
+    found = [one for n in sorted(line.ids()) if (one := line.find(n)) is not None]
+    first, newest = line.first_kept(), found[-1:]
+    left = (one for one in found[:-1] if one.id >= first or is_whole(manifests, one))
+    return [*left, *newest]
+
+
+def is_whole(manifests: Manifests, snapshot: Snapshot) -> bool:
+    """Whether all manifests that a snapshot needs are there."""
+    is_there = False
+    with unless_missing():
+        metadata(manifests, snapshot)
+        manifests.live_in(manifests.listed(snapshot))
+        is_there = True
+    return is_there
 
 
 def branches(table: Table) -> list[str]:
