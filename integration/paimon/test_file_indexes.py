@@ -27,6 +27,7 @@ from keyfold.tables.table import Table
 from keyfold.types.literals import Constant, manifest_values
 from keyfold.types.logical import Atomic
 from keyfold.wire.predicates import Named, Predicate
+from tests.procedures.called import called
 
 PLACES = {"beside": {"file-index.in-manifest-threshold": "1 b"}, "embedded": {}}
 DAY, MOMENT = dt.date(1969, 6, 1), dt.datetime(1969, 6, 1, 1, 2, 3, 4_000)
@@ -177,8 +178,11 @@ def test_filters_are_javas(tmp_path: Path, paimon: Paimon, names: list[str]) -> 
         assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("is_rewritten", [False, True])
 @pytest.mark.parametrize("where", PLACES)
-def test_java_leaves_out_files_by_our_filters(tmp_path: Path, paimon: Paimon, where: str) -> None:
+def test_java_leaves_out_files_by_our_filters(
+    tmp_path: Path, paimon: Paimon, where: str, *, is_rewritten: bool
+) -> None:
     own, java = Keyfold(tmp_path), Java(tmp_path, paimon)
     options = asked_for(["s"]) | (PLACES[where] or {"file-index.in-manifest-threshold": "1 mb"})
     java.create(Shape("t", {"k": "INT", "s": "STRING"}, ("k",), (), options))
@@ -186,6 +190,11 @@ def test_java_leaves_out_files_by_our_filters(tmp_path: Path, paimon: Paimon, wh
     for first in (0, 1):
         own.write(layout, "t", [(0, {"k": n, "s": f"s{2 * n}"}) for n in range(first, 100, 2)])
     own.compact("t", full=True)
+    if is_rewritten:
+        table = keyfold.connect(str(tmp_path)).table(f"{NAMESPACE}.t")
+        table.alter(options={"file-index.bloom-filter.s.fpp": "0.0001"})
+        (answer,) = called(own.table("t"), "rewrite_file_index")
+        assert answer["written_indexes"] == 1
     assert [row for row in paimon.read_equal(own.folder("t"), "s", "s8") if row[1] == "s8"]
     (data,) = (
         path for path in own.folder("t").glob("bucket-0/data-*.parquet") if _is_live(own, path)
