@@ -139,6 +139,23 @@ SELECT ROW(k, 'x') FROM tagged WHERE k = 2;
 DROP TABLE IF EXISTS tagged;
 DROP TABLE IF EXISTS tagged;
 
+-- block: paimon_alter_table
+CREATE TABLE altered (k INT, price DOUBLE, PRIMARY KEY (k) NOT ENFORCED) WITH ('bucket' = '1');
+INSERT INTO altered VALUES (1, 2.5);
+ALTER TABLE altered SET ('write-only' = 'true');
+ALTER TABLE altered ADD (unit STRING COMMENT 'of the price', size INT FIRST);
+ALTER TABLE altered RENAME size TO width;
+ALTER TABLE altered MODIFY width BIGINT COMMENT 'in mm' AFTER k;
+ALTER TABLE altered RESET ('write-only');
+INSERT INTO altered VALUES (2, 7, 3.5, 'box');
+SELECT * FROM altered /*+ OPTIONS('scan.snapshot-id' = '1') */;
+-- rows: (1, 2.5)
+SELECT * FROM altered;
+-- rows: (1, null, 2.5, null), (2, 7, 3.5, 'box')
+ALTER TABLE altered DROP unit;
+SELECT * FROM altered WHERE k = 2;
+-- rows: (2, 7, 3.5)
+
 -- block: text_for_dates
 CREATE TABLE dated (k INT, d DATE, t TIMESTAMP, PRIMARY KEY (k) NOT ENFORCED) WITH ('bucket' = '1');
 INSERT INTO dated (t, k) VALUES ('2025-01-05 10:00:00', 1);

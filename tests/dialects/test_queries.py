@@ -32,6 +32,12 @@ ROWS = "ARRAY<ROW<id BIGINT, `name` STRING>>"
             "SELECT k FROM t CROSS JOIN unnest(tags) AS x (tag)",
             "SELECT k FROM t CROSS JOIN LATERAL keyfold_unnest(tags) AS x (tag)",
         ),
+        (
+            "INSERT INTO t /*+ OPTIONS('a'='1') */ SELECT /*+ COALESCE(1) */ k FROM s "
+            "/*+ options ( 'b' = 'it''s', 'c.d'='x' ) */ AS u, v /*+ OPTIONS() */",
+            "INSERT INTO t WITH ('a' = '1') SELECT /*+ COALESCE(1) */ k FROM s "
+            "WITH ('b' = 'it\\'s', 'c.d' = 'x') AS u, v ",
+        ),
         ("SET 'sql-client.execution.result-mode' = 'tableau';",
          "SET `sql-client.execution.result-mode` = `tableau`"),
     ],
@@ -53,6 +59,8 @@ def test_translated(printed: str, spark: str) -> None:
         "SELECT CAST(a AS MULTISET<ROW<x INT>>)",
         "SELECT CAST(a AS TIMESTAMP)",
         "SELECT ARRAY[1, 2",
+        "SELECT k FROM t /*+ OPTIONS(a = 1) */",
+        "SELECT k FROM t /* OPTIONS('a' = '1') */",
         "SET 'a' = b",
         "DELETE FROM t WHERE a = ROW(1)",
         "SELEC ROW(1)",

@@ -1,5 +1,6 @@
-"""CREATE TABLE as Doris, StarRocks, Flink, Paimon and Fluss document it, Paimon's statements about
-tags, and Flink's rows, arrays and UNNEST in queries, put into Spark SQL.
+"""CREATE TABLE as Doris, StarRocks, Flink, Paimon and Fluss document it, Flink's ALTER TABLE,
+Paimon's statements about tags, and rows, arrays, UNNEST and options of Flink's queries, put into
+Spark SQL.
 
 Only statements that Spark refuses come here. Texts go in, texts come out.
 """
@@ -7,10 +8,10 @@ Only statements that Spark refuses come here. Texts go in, texts come out.
 import contextlib
 from dataclasses import dataclass
 
-from keyfold.dialects import doris, flink, queries, tags
+from keyfold.dialects import doris, flink, flink_alter, queries, tags
 from keyfold.dialects.statement import header, render
 from keyfold.dialects.tokens import Cursor, SyntaxMismatch, tokens
-from keyfold.errors import KeyfoldError
+from keyfold.errors import KeyfoldError, NotSupportedError
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ def translate(sql: str) -> Translation | None:
     with contextlib.suppress(SyntaxMismatch):
         table, made, is_call = tags.read(Cursor(read))
         return Translation(table, made, is_call=is_call)
+    with contextlib.suppress(SyntaxMismatch):
+        return _altered(Cursor(tokens(sql, flink.HAS_ESCAPES)))
     query = queries.read(read, sql)
     if query is not None:
         return Translation((), query)
@@ -55,6 +58,14 @@ def translate(sql: str) -> Translation | None:
     except KeyfoldError as refused:
         reason = str(refused)
     return Translation(head.table, refused=f"table {name}: {reason}")
+
+
+def _altered(cursor: Cursor) -> Translation:
+    table = flink_alter.table(cursor)
+    try:
+        return Translation(table, flink_alter.statement(table, cursor))
+    except NotSupportedError as refused:
+        return Translation(table, refused=f"table {'.'.join(table)}: {refused}")
 
 
 __all__ = ["Translation", "translate"]

@@ -1,5 +1,5 @@
 """Forms of Flink's queries and INSERTs that Spark does not read: rows, arrays in brackets,
-UNNEST and types of rows; and SET of a quoted name.
+UNNEST, types of rows and options in a hint; and SET of a quoted name.
 
 Only these places of a text are changed, each by its own form; all else stays as it was written.
 """
@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from keyfold.dialects import dialect_types
-from keyfold.dialects.tokens import Cursor, SyntaxMismatch, Token
+from keyfold.dialects.statement import pairs
+from keyfold.dialects.tokens import HINT, Cursor, SyntaxMismatch, Token
+from keyfold.dialects.tokens import tokens as tokens_of
 from keyfold.errors import NotSupportedError
 
 FIRST = ("INSERT", "SELECT", "WITH", "EXPLAIN")
@@ -51,9 +53,11 @@ def _setting(cursor: Cursor) -> str | None:
 def _changes(tokens: Sequence[Token]) -> Iterator[Change]:
     for at, (before, token) in enumerate(pairwise(tokens), start=1):
         cursor = Cursor(tokens, at)
-        if before.is_sign("."):
+        if token.kind == HINT:
+            yield from _hint(token)
+        elif before.is_sign("."):
             continue
-        if cursor.sees("ROW", "(") and _is_value(tokens, at):
+        elif cursor.sees("ROW", "(") and _is_value(tokens, at):
             yield token.start, token.start + len(token.value), "STRUCT"
         elif cursor.sees("ARRAY", "["):
             yield from _brackets(tokens, at + 1)
@@ -61,6 +65,17 @@ def _changes(tokens: Sequence[Token]) -> Iterator[Change]:
             yield token.start, token.start + len(token.value), f"LATERAL {UNNEST}"
         elif cursor.sees("CAST", "("):
             yield from _cast(tokens, at + 1)
+
+
+def _hint(token: Token) -> Iterator[Change]:
+    """Options of one table, `/*+ OPTIONS('a' = 'b') */`, as Spark has them behind its name."""
+    cursor = Cursor(tokens_of(token.value[token.value.index("(") : -len("*/")], has_escapes=False))
+    try:
+        options = cursor.properties()
+    except SyntaxMismatch:
+        return
+    made = f"WITH ({pairs(options)})" if options else ""
+    yield token.start, token.start + len(token.value), made
 
 
 def _is_value(tokens: Sequence[Token], at: int) -> bool:

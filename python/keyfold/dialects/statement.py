@@ -64,8 +64,7 @@ def render(statement: Statement) -> str:
     if statement.comment is not None:
         clauses.append(f"COMMENT {text(statement.comment)}")
     if statement.properties:
-        pairs = [f"{text(name)} = {text(value)}" for name, value in statement.properties.items()]
-        clauses.append(f"TBLPROPERTIES ({', '.join(pairs)})")
+        clauses.append(f"TBLPROPERTIES ({pairs(statement.properties)})")
     if statement.query is not None:
         clauses.append(f"AS {statement.query}")
     return " ".join(clauses)
@@ -77,6 +76,11 @@ def _column(column: ColumnText) -> str:
     parts += [] if column.default is None else [f"DEFAULT {column.default}"]
     parts += [] if column.comment is None else [f"COMMENT {text(column.comment)}"]
     return " ".join(parts)
+
+
+def pairs(of: Mapping[str, str]) -> str:
+    """Options as a list of `'name' = 'value'`."""
+    return ", ".join(f"{text(name)} = {text(value)}" for name, value in of.items())
 
 
 def names(of: Iterable[str]) -> str:

@@ -1,4 +1,6 @@
-"""Words, names, texts, numbers and signs of a statement, read in order; comments are left out."""
+"""Words, names, texts, numbers and signs of a statement, read in order; comments are left out, but
+for Flink's hint OPTIONS.
+"""
 
 import re
 import sys
@@ -10,7 +12,8 @@ _SINGLE = {True: r"(?:[^'\\]|''|\\.)*", False: r"(?:[^']|'')*"}
 _DOUBLE = {True: r'(?:[^"\\]|""|\\.)*', False: r'(?:[^"]|"")*'}
 _FORMS = {
     has_escapes: re.compile(
-        rf"""(?P<space>\s+|--[^\n]*|/\*.*?\*/)
+        rf"""(?P<hint>/\*\+\s*(?i:OPTIONS)\s*\((?:[^'()]|'[^']*')*\)\s*\*/)
+          | (?P<space>\s+|--[^\n]*|/\*.*?\*/)
           | (?P<text>'{_SINGLE[has_escapes]}'|"{_DOUBLE[has_escapes]}")
           | (?P<name>`(?:[^`]|``)+`)
           | (?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![A-Za-z_]))
@@ -24,12 +27,13 @@ _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[0-3][0-7]{2}|.)", re.
 # As Spark reads them. % and _ stay escaped, as LIKE takes them.
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 _ESCAPES |= {"%": "\\%", "_": "\\_"}
+HINT = "hint"
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
 class Token:
-    """`kind` is text, name, number, word, sign or end; `value` is without quotes and escapes."""
+    """`kind` is text, name, number, word, sign, hint or end; `value` has no quotes and escapes."""
 
     kind: str
     value: str
