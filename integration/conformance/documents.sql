@@ -136,6 +136,8 @@ SELECT k, tag FROM tagged CROSS JOIN UNNEST(tags) AS t(tag) WHERE k = 1;
 -- rows: (1, 'a'), (1, 'b')
 SELECT ROW(k, 'x') FROM tagged WHERE k = 2;
 -- rows: ((2, 'x'))
+SELECT MAP['a', k]['a'], CAST(k AS VARCHAR) FROM tagged WHERE k = 2;
+-- rows: (2, '2')
 DROP TABLE IF EXISTS tagged;
 DROP TABLE IF EXISTS tagged;
 

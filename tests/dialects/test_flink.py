@@ -60,6 +60,7 @@ def test_a_documented_statement() -> None:
         ("TIMESTAMP_LTZ(3)", "TIMESTAMP"),
         ("CHAR", "CHAR(1)"),
         ("VARCHAR(7)", "VARCHAR(7)"),
+        ("VARCHAR", "STRING"),
         ("ARRAY<INT NOT NULL>", "ARRAY<INT>"),
         ("INT ARRAY", "ARRAY<INT>"),
         ("MAP<STRING, ROW<a INT, b BYTES>>", "MAP<STRING, STRUCT<`a`: INT, `b`: BINARY>>"),

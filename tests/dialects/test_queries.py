@@ -23,6 +23,14 @@ ROWS = "ARRAY<ROW<id BIGINT, `name` STRING>>"
             "SELECT ARRAY[ROW(a, b[1]), row (c, 'x')]",
             "SELECT ARRAY(STRUCT(a, b[1]), STRUCT (c, 'x'))",
         ),
+        (
+            "SELECT MAP['a', map[b], 'c', f(1, 2)], map[c]",
+            "SELECT MAP('a', map[b], 'c', f(1, 2)), map[c]",
+        ),
+        (
+            "SELECT CAST(a AS VARCHAR), CAST(b AS MAP<VARCHAR, INT>), CAST(c AS VARCHAR(3))",
+            "SELECT CAST(a AS STRING), CAST(b AS MAP<STRING, INT>), CAST(c AS VARCHAR(3))",
+        ),
         ("SELECT a[1], t.array[0], ARRAY[1, 2]", "SELECT a[1], t.array[0], ARRAY(1, 2)"),
         (
             "SELECT k FROM t, UNNEST(items) AS x (a, b)",
@@ -59,6 +67,7 @@ def test_translated(printed: str, spark: str) -> None:
         "SELECT CAST(a AS MULTISET<ROW<x INT>>)",
         "SELECT CAST(a AS TIMESTAMP)",
         "SELECT ARRAY[1, 2",
+        "SELECT map[f(1, 2)], map['a']",
         "SELECT k FROM t /*+ OPTIONS(a = 1) */",
         "SELECT k FROM t /* OPTIONS('a' = '1') */",
         "SET 'a' = b",

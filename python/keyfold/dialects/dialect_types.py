@@ -135,8 +135,8 @@ def _flink(cursor: Cursor, word: str, root: str) -> str:
     sizes = cursor.sizes()
     if root == "DECIMAL":
         return _decimal(sizes or [10])
-    if root in ("CHAR", "VARCHAR"):
-        return _text(root, (sizes or [1])[0])
+    if root in ("CHAR", "VARCHAR"):  # VARCHAR without a length as VARBINARY without one, below
+        return _text(root, (sizes or [1 if root == "CHAR" else _UNLIMITED])[0])
     if root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         return _timestamp(cursor, word, (sizes or [_MICROS])[0])
     if root == "TIME":

@@ -1,5 +1,5 @@
-"""Forms of Flink's queries and INSERTs that Spark does not read: rows, arrays in brackets,
-UNNEST, types of rows and options in a hint; and SET of a quoted name.
+"""Forms of Flink's queries and INSERTs that Spark does not read: rows, arrays and maps in brackets,
+UNNEST, types that only Flink has and options in a hint; and SET of a quoted name.
 
 Only these places of a text are changed, each by its own form; all else stays as it was written.
 """
@@ -7,7 +7,7 @@ Only these places of a text are changed, each by its own form; all else stays as
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from keyfold.dialects import dialect_types
 from keyfold.dialects.statement import pairs
@@ -59,7 +59,7 @@ def _changes(tokens: Sequence[Token]) -> Iterator[Change]:
             continue
         elif cursor.sees("ROW", "(") and _is_value(tokens, at):
             yield token.start, token.start + len(token.value), "STRUCT"
-        elif cursor.sees("ARRAY", "["):
+        elif cursor.sees("ARRAY", "[") or (cursor.sees("MAP", "[") and _has_pair(tokens, at + 1)):
             yield from _brackets(tokens, at + 1)
         elif cursor.sees("UNNEST", "(") and (before.is_sign(",") or before.is_word("JOIN")):
             yield token.start, token.start + len(token.value), f"LATERAL {UNNEST}"
@@ -94,6 +94,13 @@ def _brackets(tokens: Sequence[Token], begin: int) -> Iterator[Change]:
         yield tokens[end].start, tokens[end].start + 1, ")"
 
 
+def _has_pair(tokens: Sequence[Token], begin: int) -> bool:
+    """Whether a comma is between these brackets, and not in others: `map[k]` may be an element."""
+    inner = range(begin + 1, _end(tokens, begin) or begin)
+    depths = accumulate(_depth(tokens[at]) for at in inner)
+    return any(d == 0 and tokens[at].is_sign(",") for at, d in zip(inner, depths, strict=True))
+
+
 def _cast(tokens: Sequence[Token], begin: int) -> Iterator[Change]:
     """The type of a CAST that only Flink has."""
     end = _end(tokens, begin)
@@ -113,7 +120,9 @@ def _cast(tokens: Sequence[Token], begin: int) -> Iterator[Change]:
 
 def _is_flink(tokens: Sequence[Token]) -> bool:
     has_word = any(token.is_word(word) for token in tokens for word in _TYPES)
-    return has_word or any(a.is_word("TIMESTAMP") and b.is_sign("(") for a, b in pairwise(tokens))
+    return has_word or any(
+        a.is_word("TIMESTAMP" if b.is_sign("(") else "VARCHAR") for a, b in pairwise(tokens)
+    )
 
 
 def _end(tokens: Sequence[Token], begin: int) -> int | None:
@@ -122,7 +131,11 @@ def _end(tokens: Sequence[Token], begin: int) -> int | None:
     """
     depth = 0
     for at in range(begin, len(tokens)):
-        depth += any(map(tokens[at].is_sign, "([")) - any(map(tokens[at].is_sign, ")]"))
+        depth += _depth(tokens[at])
         if depth == 0:
             return at
     return None
+
+
+def _depth(token: Token) -> int:
+    return any(map(token.is_sign, "([")) - any(map(token.is_sign, ")]"))

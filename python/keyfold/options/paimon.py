@@ -8,8 +8,8 @@ that the user chooses.
 
 _OPTIONS = """
 add-column-before-partition aggregation.remove-record-on-delete
-alter-column-null-to-not-null.disabled async-file-write auto-create batch-scan-mode
-bitmap-index.compression bitmap-index.compression-level bitmap-index.dictionary-block-size
+alter-column-null-to-not-null.disabled auto-create batch-scan-mode bitmap-index.compression
+bitmap-index.compression-level bitmap-index.dictionary-block-size
 bitmap-index.fallback-scan-max-size blob-as-descriptor blob-compaction.enabled blob-descriptor-field
 blob-external-storage-field blob-external-storage-path blob-field blob-view-field
 blob-view.resolve.enabled blob-write-null-on-fetch-failure blob-write-null-on-missing-file
@@ -24,11 +24,10 @@ changelog.num-retained.min changelog.time-retained clustering.columns
 clustering.history-partition.idle-to-full-sort clustering.history-partition.limit
 clustering.incremental clustering.incremental.mode clustering.incremental.optimize-write
 clustering.strategy commit.callback.#.param commit.callbacks commit.catalog-option
-commit.discard-duplicate-files commit.force-compact commit.force-create-snapshot commit.max-retries
-commit.max-retry-wait commit.min-retry-wait commit.native.enabled
-commit.strict-mode.last-safe-snapshot commit.timeout commit.user-prefix
-compaction.delete-ratio-threshold compaction.file-num-limit compaction.force-rewrite-all-files
-compaction.force-up-level-0 compaction.incremental-size-threshold
+commit.discard-duplicate-files commit.force-create-snapshot commit.max-retries commit.max-retry-wait
+commit.min-retry-wait commit.native.enabled commit.strict-mode.last-safe-snapshot commit.timeout
+commit.user-prefix compaction.delete-ratio-threshold compaction.file-num-limit
+compaction.force-rewrite-all-files compaction.force-up-level-0 compaction.incremental-size-threshold
 compaction.max-size-amplification-percent compaction.max.file-num compaction.min.file-num
 compaction.offpeak-ratio compaction.offpeak.end.hour compaction.offpeak.start.hour
 compaction.optimization-interval compaction.size-ratio compaction.skip-expired-partitions
@@ -59,12 +58,11 @@ global-index.row-count-per-shard global-index.search-mode global-index.thread-nu
 ignore-update-before incremental-between incremental-between-scan-mode
 incremental-between-tag-to-snapshot incremental-between-timestamp incremental-to-auto-tag
 index-file-in-data-file-dir key-value.sequence_number.enabled local-cache.block-size local-cache.dir
-local-cache.enabled local-cache.max-size local-cache.whitelist local-merge-buffer-size
-lookup-compact lookup-compact.max-interval lookup-wait lookup.blob-as-descriptor
-manifest-sort.enabled manifest-sort.partition-field manifest.compression
-manifest.delete-file-drop-stats manifest.format manifest.full-compaction-threshold-size
-manifest.merge-min-count manifest.sidecar.enabled manifest.target-file-size
-materialized-table.definition-query materialized-table.interval-freshness
+local-cache.enabled local-cache.max-size local-cache.whitelist lookup-compact
+lookup-compact.max-interval lookup-wait lookup.blob-as-descriptor manifest-sort.enabled
+manifest-sort.partition-field manifest.compression manifest.delete-file-drop-stats manifest.format
+manifest.full-compaction-threshold-size manifest.merge-min-count manifest.sidecar.enabled
+manifest.target-file-size materialized-table.definition-query materialized-table.interval-freshness
 materialized-table.interval-freshness.time-unit materialized-table.logical-refresh-mode
 materialized-table.refresh-handler-bytes materialized-table.refresh-handler-description
 materialized-table.refresh-mode materialized-table.refresh-status merge-engine
@@ -115,25 +113,26 @@ variant.shredding.maxSchemaWidth variant.shredding.minFieldCardinalityRatio vari
 vector-field vector-index.search-mode vector-search.distribute.enabled
 vector-search.lateral-join.batch-size vector.file.format vector.target-file-size video-frame-field
 visibility-callback.check-interval visibility-callback.enabled visibility-callback.timeout
-write-buffer-for-append write-buffer-size write-only write.batch-memory write.merge-schema
+write-buffer-for-append write-buffer-size write-only write.merge-schema
 write.merge-schema.explicit-cast write.merge-schema.type-widening write.native.enabled
 write.sequence-number-init-mode write.use-v2-write zorder.var-length-contribution
 """
-# Those that only tune how another engine's processes buffer, cache and read: a table may have them,
-# and they have no effect here.
+# Those that only tune how another engine's processes buffer, cache, read and compact: a table may
+# have them, and they have no effect here.
 _TUNING = """
-cache-page-size continuous.discovery-interval delete-file.thread-num file-operation.thread-num
-file-reader-async-threshold local-kv-db.block-size local-sort.max-num-file-handles
-lookup.cache-file-retention lookup.cache-max-disk-size lookup.cache-max-memory-size
-lookup.cache-rows lookup.cache-spill-compression lookup.cache.bloom.filter.enabled
-lookup.cache.bloom.filter.fpp lookup.cache.high-priority-pool-ratio
-lookup.continuous.discovery-interval lookup.hash-load-factor lookup.local-file-type
-lookup.merge-buffer-size lookup.merge-records-threshold lookup.remote-file.enabled
-lookup.remote-file.level-threshold manifest-sort.max-rewrite-size manifest.merge-optimize.enabled
-orc.column.encoding.direct orc.dictionary.key.threshold orc.write.batch-size page-size
-read.batch-size scan.manifest.parallelism sort-engine sort-spill-buffer-size sort-spill-threshold
-spill-compression spill-compression.zstd-level write-buffer-spill.max-disk-size
-write-buffer-spillable write-manifest-cache write-max-writers-to-spill write.batch-size
+async-file-write cache-page-size commit.force-compact continuous.discovery-interval
+delete-file.thread-num file-operation.thread-num file-reader-async-threshold local-kv-db.block-size
+local-merge-buffer-size local-sort.max-num-file-handles lookup.cache-file-retention
+lookup.cache-max-disk-size lookup.cache-max-memory-size lookup.cache-rows
+lookup.cache-spill-compression lookup.cache.bloom.filter.enabled lookup.cache.bloom.filter.fpp
+lookup.cache.high-priority-pool-ratio lookup.continuous.discovery-interval lookup.hash-load-factor
+lookup.local-file-type lookup.merge-buffer-size lookup.merge-records-threshold
+lookup.remote-file.enabled lookup.remote-file.level-threshold manifest-sort.max-rewrite-size
+manifest.merge-optimize.enabled orc.column.encoding.direct orc.dictionary.key.threshold
+orc.write.batch-size page-size read.batch-size scan.manifest.parallelism sort-engine
+sort-spill-buffer-size sort-spill-threshold spill-compression spill-compression.zstd-level
+write-buffer-spill.max-disk-size write-buffer-spillable write-manifest-cache
+write-max-writers-to-spill write.batch-memory write.batch-size
 """
 TUNING = frozenset(_TUNING.split())
 PAIMON_OPTIONS = frozenset(_OPTIONS.split()) | TUNING
