@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from keyfold.kernels import jit
+
 TOP = Path(__file__).parents[1]
 AGGREGATE = ("Add an aggregate", "aggregates/longest.py")
 PROCEDURE = ("Add a procedure", "procedures/large_files.py")
@@ -35,9 +37,7 @@ print(json.dumps([[one for one in listed if one["name"] == "large_files"], *rows
 
 
 def checkout(folder: Path, title: str, path: str) -> Path:
-    """A copy of the checkout with an example. Each has its own: all kernels are compiled anew where
-    a file of `aggregates` is added, and none where one of `procedures` is.
-    """
+    """A copy of the checkout with an example. Each has its own, as their kernels have."""
     copy = folder / "checkout"
     for name in ("python", "tests"):
         shutil.copytree(TOP / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -50,12 +50,25 @@ def checkout(folder: Path, title: str, path: str) -> Path:
     return copy
 
 
-def run(checkout: Path, *words: str) -> str:
+def keep_compiled(package: Path, cache: Path) -> None:
+    """What is compiled is that of the copy too, but for the kernels that its example adds. A file
+    more in `aggregates` makes it another cache, which would begin with none.
+    """
+    if jit.CACHE_DIRECTORY is not None:
+        shutil.copytree(
+            jit.CACHE_DIRECTORY,
+            cache / f"kernels-{jit.source_digest(package)}",
+            ignore=shutil.ignore_patterns("complete"),
+            copy_function=os.symlink,
+        )
+
+
+def run(checkout: Path, *words: str, **environment: str) -> str:
     """What a command of Python prints there."""
     done = subprocess.run(
         [sys.executable, *words],
         cwd=checkout,
-        env=os.environ | {"PYTHONPATH": f"{checkout / 'python'}:{checkout}"},
+        env=os.environ | {"PYTHONPATH": f"{checkout / 'python'}:{checkout}"} | environment,
         capture_output=True,
         text=True,
         timeout=600,
@@ -67,9 +80,10 @@ def run(checkout: Path, *words: str) -> str:
 
 def test_the_aggregate_that_is_added_works(tmp_path: Path) -> None:
     """By the command that the page names."""
-    told = run(
-        checkout(tmp_path, *AGGREGATE), "-m", "pytest", "-q", "tests/aggregates", "-k", "longest"
-    )
+    copy, cache = checkout(tmp_path, *AGGREGATE), tmp_path / "cache"
+    keep_compiled(copy / "python/keyfold", cache)
+    tests = ("-m", "pytest", "-q", "tests/aggregates", "-k", "longest")
+    told = run(copy, *tests, **{jit.CACHE_VARIABLE: str(cache)})
     assert int(re.findall(r"(\d+) passed", told)[0]) >= 2  # what it folds, what NULL does
 
 

@@ -8,6 +8,7 @@ full disk is, and needs no file system of its own. Small ones that root mounts a
 import errno
 import os
 import resource
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from keyfold.bridge import frames
 from tests import disks
 from tests.concurrency import jobs
 from tests.concurrency.processes import elsewhere
-from tests.concurrency.test_killed_at import ROWS, make, new, state
+from tests.concurrency.test_killed_at import ROWS, copied, make, new, state
 from tests.storage import tables
 
 LIMITS = (0, 3, 200, 700, 1000, 1300, 1600, 2000, 3000, 1 << 20)
@@ -79,9 +80,9 @@ JOBS = [insert, overwrite, delete, compaction, alter, create]
 
 @pytest.mark.parametrize("job", JOBS)
 def test_a_full_disk(tmp_path: Path, job: Job) -> None:
-    outcomes = []
+    outcomes, origin = [], make(tmp_path / "origin")
     for limit in LIMITS:
-        folder = make(tmp_path / str(limit))
+        folder = copied(origin, tmp_path / str(limit))
         before, rows = contents(folder), rows_of(folder)
         said = elsewhere(limited, limit, job, folder)
         outcomes.append(said is None)
@@ -154,14 +155,15 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
 @disks.needs_mount
 @pytest.mark.parametrize("job", JOBS)
 def test_inodes_used_up(tmp_path: Path, job: Job) -> None:
-    with disks.small(tmp_path / "small", inodes=2000) as small:
+    with disks.small(tmp_path / "small", inodes=300) as small:
         until_there_is_room(small, job, lambda but: disks.use_up_inodes(small, but=but))
 
 
 def until_there_is_room(small: Path, job: Job, fill: Callable[[int], list[Path]]) -> None:
     """The job on a disk that is filled but for so much, more each time."""
+    origin = make(small.with_name("origin"))
     for attempt in range(400):
-        folder = make(small / str(attempt))
+        folder = copied(origin, small / str(attempt))
         before = contents(folder)
         fillers = fill(attempt)
         said = elsewhere(_said, job, folder, errno.ENOSPC)
@@ -173,6 +175,7 @@ def until_there_is_room(small: Path, job: Job, fill: Callable[[int], list[Path]]
         assert folder in said, "the file is named"
         assert contents(folder) == before, said
         job(folder)
+        shutil.rmtree(folder)
     assert attempt, "it was never full"
     assert said is None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 import keyfold
 from keyfold.testing import check
 from keyfold.user_functions.fingerprint import fingerprint
+from tests.kernels.fresh import Fresh, running
 
 HELPED = """
 import numpy as np, math, numba
@@ -112,38 +114,49 @@ def step(accumulator, value):
 """
 
 
-def test_processes_share_what_one_compiled_and_never_a_stale_one(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def fresh() -> Iterator[Fresh]:
+    """New processes."""
+    with running() as started:
+        yield started
+
+
+def known(folder: Path) -> dict[str, str]:
+    """The environment of a process that keeps what it compiles, and finds modules, in a folder."""
     package = Path(keyfold.__file__).resolve().parent.parent
-    known = {
+    return {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(package), str(tmp_path)]),
-        "KEYFOLD_CACHE_DIR": str(tmp_path / "cache"),
+        "PYTHONPATH": os.pathsep.join([str(package), str(folder)]),
+        "KEYFOLD_CACHE_DIR": str(folder / "cache"),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
-    def run(factor: int, count: int = 1) -> list[str]:
+
+def test_processes_share_what_one_compiled_and_never_a_stale_one(
+    fresh: Fresh, tmp_path: Path
+) -> None:
+    def write(factor: int) -> None:
         (tmp_path / "own.py").write_text(MODULE.format(factor=factor))
-        command = [sys.executable, "-c", PROGRAM]
-        racing = [
-            subprocess.Popen(command, env=known, stdout=subprocess.PIPE, text=True)
-            for _ in range(count)
-        ]
-        return sorted(process.communicate()[0].strip() for process in racing)
 
-    assert run(1, count=3) == ["6 0", "6 1", "6 1"]
-    assert run(1) == ["6 1"]
-    assert run(10) == ["51 0"], "an edited helper of another line is compiled anew"
-    assert run(1) == ["6 1"]
+    def run(factor: int) -> str:
+        write(factor)
+        return fresh.run(PROGRAM, known(tmp_path)).strip()
+
+    write(1)
+    racing = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM], env=known(tmp_path), stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    assert sorted(process.communicate()[0].strip() for process in racing) == ["6 0", "6 1"]
+    assert run(1) == "6 1"
+    assert run(10) == "51 0", "an edited helper of another line is compiled anew"
+    assert run(1) == "6 1"
 
 
-def test_two_versions_loaded_in_one_process_stay_apart(tmp_path: Path) -> None:
+def test_two_versions_loaded_in_one_process_stay_apart(fresh: Fresh, tmp_path: Path) -> None:
     """Each was compiled first in a process of its own, so numba counted them alike."""
-    package = Path(keyfold.__file__).resolve().parent.parent
-    known = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(package), str(tmp_path)]),
-        "KEYFOLD_CACHE_DIR": str(tmp_path / "cache"),
-    }
     for factor in (1, 10):
         (tmp_path / f"own{factor}").mkdir()
         (tmp_path / f"own{factor}" / "own.py").write_text(MODULE.format(factor=factor))
@@ -157,10 +170,7 @@ def test_two_versions_loaded_in_one_process_stay_apart(tmp_path: Path) -> None:
                 f"sys.path.insert(0, {str(tmp_path / f'own{factor}')!r})\nimport own\nrun(own)\n"
             )
             program += "del sys.modules['own']\n"
-        done = subprocess.run(
-            [sys.executable, "-c", program], env=known, capture_output=True, text=True, check=True
-        )
-        return done.stdout
+        return fresh.run(program, known(tmp_path))
 
     assert run(1) == "6 0\n"
     assert run(10) == "51 0\n"
