@@ -1,7 +1,6 @@
 """What `import keyfold` and `import keyfold.testing` show: the names users call, and no others."""
 
 import inspect
-import os
 import re
 import subprocess
 import sys
@@ -46,59 +45,6 @@ def test_every_form_of_a_decorator_says_what_it_takes() -> None:
         words = inspect.getdoc(found) or ""
         assert "Args:" in words
         assert "Raises:" in words
-
-
-USER = """
-from typing import Any
-import keyfold
-
-@keyfold.aggregate("BIGINT", identity=0, retract=lambda total, value: total - value)
-def added(total: int, value: int) -> int:
-    return total + value
-
-@keyfold.engine({"version": "BIGINT"})
-def newest(kept: Any, row: Any) -> bool:
-    return bool(row.version > kept.version)
-
-spark: Any = None
-reveal_type(added)
-reveal_type(newest)
-reveal_type(keyfold.configure(spark, warehouse="/tmp"))
-reveal_type(keyfold.register(spark, added, newest))
-reveal_type(keyfold.__version__)
-keyfold.aggregate.pick("INT", nulls="see")
-keyfold.aggregate("INT", nulls="never")
-keyfold.configure(spark, warehouse=1)
-keyfold.agregate("INT")
-"""
-
-
-def test_a_type_checker_sees_them_all(tmp_path: Path) -> None:
-    (tmp_path / "user.py").write_text(USER)
-    root = Path(__file__).resolve().parent.parent
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "mypy", "--strict", "user.py"),
-            *("--config-file", str(root / "pyproject.toml")),
-            *("--cache-dir", str(tmp_path / "cache")),
-        ],
-        cwd=tmp_path,
-        env=os.environ | {"MYPYPATH": str(root / "python")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    shown = re.findall(r'Revealed type is "(?:keyfold\.)?([^"]+)"', done.stdout)
-    function = "user_functions.user_function.UserFunction"
-    assert shown == [function, function, "Any", "None", "str"]
-    refused = re.findall(r"user\.py:(\d+): error: ", done.stdout)
-    lines = USER.splitlines()
-    assert [lines[int(number) - 1].partition("(")[0] for number in refused] == [
-        "keyfold.aggregate.pick",
-        "keyfold.aggregate",
-        "keyfold.configure",
-        "keyfold.agregate",
-    ]
 
 
 def test_the_console_script_is_the_command_line() -> None:

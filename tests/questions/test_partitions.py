@@ -15,6 +15,7 @@ from keyfold.questions import partitions
 from keyfold.storage.table import Table
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Changes, catalog, table_of
+from tests.draws import times
 from tests.read import harness
 from tests.storage import tables
 
@@ -48,7 +49,7 @@ def removed(folder: Path, rows: list[dict[str, Any]]) -> None:
 def test_partitions_with_rows_are_listed(tmp_path: Path, engine: str, seed: int) -> None:
     draw, table = Random(f"{seed} {engine}"), made(tmp_path, engine)
     gone = 0
-    for _ in range(25):
+    for _ in range(times(15)):
         rows = harness.rows(table)
         step = draw.choice(["insert", "insert", "delete", "delete all", "compact"])
         if step == "insert":

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -65,6 +66,30 @@ names: list[str] = catalog.tables()
 """
 WRONG = 'import keyfold\nkeyfold.connect("w").table("t").scan(limit="3")\n'
 
+AUTHOR = """
+from typing import Any
+import keyfold
+
+@keyfold.aggregate("BIGINT", identity=0, retract=lambda total, value: total - value)
+def added(total: int, value: int) -> int:
+    return total + value
+
+@keyfold.engine({"version": "BIGINT"})
+def newest(kept: Any, row: Any) -> bool:
+    return bool(row.version > kept.version)
+
+spark: Any = None
+reveal_type(added)
+reveal_type(newest)
+reveal_type(keyfold.configure(spark, warehouse="/tmp"))
+reveal_type(keyfold.register(spark, added, newest))
+reveal_type(keyfold.__version__)
+keyfold.aggregate.pick("INT", nulls="see")
+keyfold.aggregate("INT", nulls="never")
+keyfold.configure(spark, warehouse=1)
+keyfold.agregate("INT")
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -122,17 +147,33 @@ def test_memory_stays_below_what_is_read_and_written(folder: Path) -> None:
 
 
 def test_types_reach_the_user(tmp_path: Path) -> None:
-    """mypy sees keyfold's types, of a package that it finds as any other."""
-    for name, text in (("right", TYPED), ("wrong", WRONG)):
+    """mypy sees keyfold's types, of a package that it finds as any other, and every name that the
+    package shows.
+    """
+    for name, text in (("right", TYPED), ("wrong", WRONG), ("author", AUTHOR)):
         (tmp_path / f"{name}.py").write_text(text)
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "right.py", "wrong.py"],
+        [sys.executable, "-m", "mypy", "--strict", "right.py", "wrong.py", "author.py"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
-    errors = [line for line in done.stdout.splitlines() if ": error:" in line]
-    assert len(errors) == 1, done.stdout + done.stderr
-    assert errors[0].startswith("wrong.py:2")
-    assert 'Argument "limit" to "scan" of "Table"' in errors[0]
+    shown = re.findall(r'Revealed type is "(?:keyfold\.)?([^"]+)"', done.stdout)
+    function = "user_functions.user_function.UserFunction"
+    builder = "pyspark.sql.session.SparkSession.Builder"
+    assert shown == [function, function, builder, "None", "str"], done.stdout + done.stderr
+    (wrong,), refused = (
+        re.findall(rf"^{name}\.py:(\d+): error: (.*)$", done.stdout, re.M)
+        for name in ("wrong", "author")
+    )
+    assert ": error:" not in re.sub(r"^(wrong|author)\.py.*$", "", done.stdout, flags=re.M)
+    assert wrong[0] == "2"
+    assert 'Argument "limit" to "scan" of "Table"' in wrong[1]
+    lines = AUTHOR.splitlines()
+    assert [lines[int(number) - 1].partition("(")[0] for number, _ in refused] == [
+        "keyfold.aggregate.pick",
+        "keyfold.aggregate",
+        "keyfold.configure",
+        "keyfold.agregate",
+    ]

@@ -16,7 +16,7 @@ import keyfold
 from tests.storage import tables
 
 Row = dict[str, Any]
-KEYS, JOBS = 240, 7
+KEYS, JOBS = 240, 5
 # Levels that stay where they are, as those of large tables do.
 LEVELS = {
     "compaction.max-size-amplification-percent": "100000",
