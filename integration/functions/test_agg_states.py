@@ -1,115 +1,77 @@
 """Aggregate states in Spark: merged in queries, in tables and in Python, they give what Spark's own
-aggregates give of the values; and what is no state of a column is refused.
+aggregates give of the values, and what folds give, keyfold's own and users'; and what is no state
+of a column is refused.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import keyfold
+from integration import sessions
 from integration.aggregates.plans import named
-from keyfold.aggregates import aggregates
-from keyfold.aggregates.declaration import Fold, Inputs
-from keyfold.aggregates.results import column_result
+from integration.functions import state_cases
+from integration.functions.state_cases import CASES, FOLDS, OF_SPARK, comparable, listed, results
+from integration.keyed import create_keyed
 from keyfold.aggregates.states.bound_signatures import parse
 from keyfold.aggregates.states.signature import Signature, text_of
 from keyfold.kernels.unsafe_rows.decode import decode
 from keyfold.types.arrow import to_arrow
-from keyfold.types.logical import Atomic
+from tests.aggregates.groups import merging, of_groups
 
 FreshName = Callable[[], str]
-NUMBERS = (
-    *("sum", "avg", "min", "max", "count", "median", "collect_list", "collect_set"),
-    *("var_pop", "var_samp", "stddev_pop", "stddev_samp", "skewness", "kurtosis"),
-)
-PAIRS = (
-    *("covar_pop", "covar_samp", "corr", "regr_r2", "regr_slope", "regr_intercept"),
-    *("regr_sxx", "regr_syy", "regr_sxy", "regr_avgx", "regr_avgy", "regr_count"),
-)
-# The call of a function, its signature's types, and Spark's expression of the same result.
-CASES: list[tuple[str, str, str, str]] = [
-    *((name, "i", "int", f"{name}(i)") for name in NUMBERS),
-    *((name, "d", "double", f"{name}(d)") for name in ("sum", "avg", "min", "max", "kurtosis")),
-    *((name, "m", "decimal(12, 2)", f"{name}(m)") for name in ("sum", "avg", "min", "max")),
-    *((name, "s", "string", f"{name}(s)") for name in ("min", "max", "count", "collect_set")),
-    *((name, "l", "bigint", f"{name}(l)") for name in ("bit_and", "bit_or", "bit_xor", "sum")),
-    *((name, "b", "boolean", f"{name}(b)") for name in ("bool_and", "bool_or")),
-    *((name, "g", "int", f"{name}(g)") for name in ("first", "last", "any_value")),
-    *((name, "s, id", "string, bigint", f"{name}(s, id)") for name in ("max_by", "min_by")),
-    *((name, "d, i", "double, double", f"{name}(d, i)") for name in PAIRS),
-    ("sum0", "i", "int", "coalesce(sum(i), 0)"),
-    ("variance", "i", "double", "var_pop(i)"),
-    ("ndv", "s", "string", "count(DISTINCT s)"),
-    ("mode", "s", "string", "mode(s, true)"),
-    ("group_concat", "s, '-'", "string", "array_join(collect_list(s), '-')"),
-    ("array_agg", "t", "date", "collect_list(struct(t)).t"),
-    ("percentile_cont", "i, 0.25", "double", "percentile(i, 0.25)"),
-    ("percentile_reservoir", "d, 0.5", "double", "percentile(d, 0.5)"),
-    ("collect_list", "struct(i, s)", "struct<i: int, s: string>", "collect_list(struct(i, s))"),
-    ("bitmap_union_int", "l", "bigint", "count(DISTINCT l)"),
-]
-# -7 is no number of a bitmap, so `l` has none; ids are not NULL.
-ROWS = """
-SELECT id, CAST(id % 3 AS INT) AS g, CAST(id % 4 AS INT) AS part,
-  CAST(if(id % 7 = 0, NULL, id * 37 % 11) AS INT) AS i, if(id % 5 = 0, NULL, id * 1.25D) AS d,
-  CAST(if(id % 6 = 0, NULL, id * 0.75) AS DECIMAL(12, 2)) AS m, id * 91 % 13 AS l,
-  if(id % 4 = 1, NULL, concat('w', id % 9)) AS s, if(id % 5 = 3, NULL, id % 2 = 0) AS b,
-  if(id % 3 = 2, NULL, date_add(DATE '2026-01-01', CAST(id AS INT))) AS t
-FROM range(48)
-"""
 
 
 @pytest.fixture(scope="module")
 def rows(spark: SparkSession) -> None:
-    spark.sql(ROWS).cache().createOrReplaceTempView("state_rows")
+    keyfold.register(spark, state_cases.widest, state_cases.summed)
+    spark.sql(state_cases.ROWS).cache().createOrReplaceTempView("state_rows")
 
 
-def comparable(value: Any) -> Any:
-    """A result, in which the order of a list or of joined texts does not matter."""
-    if isinstance(value, float):
-        return "NaN" if math.isnan(value) else pytest.approx(value, rel=1e-9, abs=1e-9)
-    if isinstance(value, list):
-        return sorted(map(str, value))
-    return sorted(value.split("-")) if isinstance(value, str) and "-" in value else value
-
-
-def results(spark: SparkSession, sql: str) -> dict[str, Any]:
-    """The values by row and place, so that a failure shows what differs."""
-    rows = spark.sql(sql).collect()
-    return {
-        f"row {at}, {place}": comparable(value)
-        for at, row in enumerate(rows)
-        for place, value in enumerate(row)
-    }
-
-
-def listed(form: str) -> str:
-    return ", ".join(form.format(x=x, a=args, n=n) for n, (x, args, _, _) in enumerate(CASES))
+@pytest.fixture(scope="module")
+def expected(spark: SparkSession, rows: None) -> dict[str, Any]:
+    """The results of the values, by `g`."""
+    own = f"SELECT g, {listed('{own}')} FROM state_rows GROUP BY g ORDER BY g"
+    with sessions.conf(spark, **sessions.INTERPRETED):
+        return results(spark, own)
 
 
 @pytest.mark.usefixtures("interpreted")
-def test_states_in_queries_give_what_spark_gives(spark: SparkSession, rows: None) -> None:
-    expected = results(
-        spark,
-        f"SELECT g, {', '.join(own for *_, own in CASES)} FROM state_rows GROUP BY g ORDER BY g",
-    )
-    of_rows = (
-        f"SELECT g, {listed('{x}_merge({x}_state({a}))')} FROM state_rows GROUP BY g ORDER BY g"
-    )
-    groups = f"SELECT g, {listed('{x}_combine({a}) AS c{n}')} FROM state_rows GROUP BY g, part"
-    unions = f"SELECT g, {listed('{x}_union(c{n}) AS c{n}')} FROM ({groups}) GROUP BY g"
+def test_states_in_queries_give_what_values_give(
+    spark: SparkSession, rows: None, expected: dict[str, Any]
+) -> None:
+    merged = listed("{x}_merge({x}_state({a}))")
+    of_rows = f"SELECT g, {merged} FROM state_rows GROUP BY g ORDER BY g"
     assert results(spark, of_rows) == expected
-    assert results(
-        spark, f"SELECT g, {listed('{x}_finalize(c{n})')} FROM ({unions}) ORDER BY g"
-    ) == (expected)
+    groups = f"SELECT g, {listed('{x}_combine({a}) AS c{n}')} FROM state_rows GROUP BY g, part"
+    unions = f"SELECT g, {listed('keyfold.{x}_union(c{n}) AS c{n}')} FROM ({groups}) GROUP BY g"
+    finals = f"SELECT g, {listed('{x}_finalize(c{n})')} FROM ({unions}) ORDER BY g"
+    assert results(spark, finals) == expected
+
+
+def test_a_state_of_one_row_is_what_the_fold_makes_of_it(spark: SparkSession, rows: None) -> None:
+    own = f"SELECT id, {listed('{own}', FOLDS)} FROM state_rows GROUP BY id ORDER BY id"
+    finals = listed("{x}_finalize({x}_state({a}))", FOLDS)
+    found = results(spark, f"SELECT id, {finals} FROM state_rows ORDER BY id")
+    assert found == results(spark, own)
+
+
+def test_states_of_no_rows_and_of_null(spark: SparkSession, rows: None) -> None:
+    none = "FROM state_rows WHERE id < 0"
+    finals = listed("{x}_finalize({x}_combine({a}))", FOLDS)
+    own = results(spark, f"SELECT {listed('{own}', FOLDS)} {none}")
+    assert results(spark, f"SELECT {finals} {none}") == own
+    found = spark.sql(
+        "SELECT product_merge(s), product_finalize(product_union(s)), product_finalize(first(s)) "
+        f"FROM (SELECT product_combine(f) AS s {none})"
+    ).first()
+    assert found == (None, None, None)
 
 
 def test_states_of_nothing_go_with_any_constants(spark: SparkSession) -> None:
@@ -121,34 +83,56 @@ def test_states_of_nothing_go_with_any_constants(spark: SparkSession) -> None:
 
 
 @pytest.mark.usefixtures("interpreted")
-def test_states_in_tables_give_what_spark_gives(
-    spark: SparkSession, rows: None, fresh_name: FreshName
+def test_states_in_tables_give_what_values_give(
+    spark: SparkSession, rows: None, expected: dict[str, Any], fresh_name: FreshName
 ) -> None:
-    table = fresh_name()
+    """Those of rows and of groups, which one table merges and a second one rolls up."""
     columns = ", ".join(f"c{n} BINARY" for n in range(len(CASES)))
-    functions = ", ".join(
-        f"'fields.c{n}.aggregate-function' = 'agg_state', 'fields.c{n}.agg-state' = '{x}({kinds})'"
+    folds = {f"c{n}": "agg_state" for n in range(len(CASES))}
+    declared = {
+        f"fields.c{n}.agg-state": f"{x}({kinds})".replace("'", "\\'")
         for n, (x, _, kinds, _) in enumerate(CASES)
+    }
+    parts, total = (
+        create_keyed(
+            spark,
+            fresh_name(),
+            f"{keys.replace(',', ' INT,')} INT, {columns}",
+            keys,
+            folds=folds,
+            given=declared,
+            merge_engine="aggregation",
+            write_only=True,
+        )
+        for keys in ("g, part", "g")
     )
-    spark.sql(
-        f"CREATE TABLE {table} (g INT, {columns}, PRIMARY KEY (g) NOT ENFORCED) "
-        f"TBLPROPERTIES ('merge-engine' = 'aggregation', 'write-only' = 'true', {functions})"
-    )
-    states = listed("{x}_state({a})")
-    for condition in ("part < 2", "part = 2", "part = 3"):
-        spark.sql(f"INSERT INTO {table} SELECT g, {states} FROM state_rows WHERE {condition}")
-    own = ", ".join(own for *_, own in CASES)
-    expected = results(spark, f"SELECT g, {own} FROM state_rows GROUP BY g ORDER BY g")
-    read = f"SELECT g, {listed('{x}_finalize(c{n})')} FROM {table} ORDER BY g"
-    assert results(spark, read) == expected
-    spark.sql(f"CALL keyfold.sys.compact('{table}')")
-    assert results(spark, read) == expected
-    settled = [n for n, case in enumerate(CASES) if case[0] not in ("first", "last", "any_value")]
-    merged = ", ".join(f"{CASES[n][0]}_merge(c{n})" for n in settled)
-    own = ", ".join(CASES[n][3] for n in settled)
-    assert results(spark, f"SELECT {merged} FROM {table}") == (
+    states, made = listed("{x}_state({a})"), listed("{x}_combine({a})")
+    for records in (
+        f"{states} FROM state_rows WHERE id < 20",
+        f"{made} FROM state_rows WHERE id >= 20 GROUP BY g, part",
+    ):
+        spark.sql(f"INSERT INTO {parts} SELECT g, part, {records}")
+    unions = listed("keyfold.{x}_union(c{n})")
+    spark.sql(f"INSERT INTO {total} SELECT g, {unions} FROM {parts} GROUP BY g")
+    finals = listed("{x}_finalize(c{n})")
+    assert results(spark, f"SELECT g, {finals} FROM {total} ORDER BY g") == expected
+    spark.sql(f"CALL keyfold.sys.compact('{parts}')")
+    merged = f"SELECT g, {listed('{x}_merge(c{n})')} FROM {parts} GROUP BY g ORDER BY g"
+    assert results(spark, merged) == expected
+    settled = [(n, case) for n, case in enumerate(CASES) if case[0] not in state_cases.ORDERED]
+    merged = ", ".join(f"{case[0]}_merge(c{n})" for n, case in settled)
+    own = ", ".join(case[3] for _, case in settled)
+    assert results(spark, f"SELECT {merged} FROM {total}") == (
         results(spark, f"SELECT {own} FROM state_rows")
     )
+    comments = [row.comment for row in spark.sql(f"DESCRIBE {parts}").collect()]
+    assert "AGG_STATE<collect(ARRAY<INT>, distinct => 'true')>" in comments
+    distinct = next(n for n, case in enumerate(CASES) if "distinct" in case[2])
+    with pytest.raises(PySparkException) as refused:
+        spark.sql(
+            f"INSERT INTO {total} (g, c{distinct - 1}) SELECT 1, collect_state(array(1), true)"
+        )
+    assert "a state of collect(ARRAY<INT>,distinct => 'true') can't be cast" in str(refused.value)
 
 
 def opened(found: Signature, state: bytes) -> list[Any]:
@@ -162,27 +146,14 @@ def opened(found: Signature, state: bytes) -> list[Any]:
 
 def test_python_and_spark_merge_states_to_the_same_bytes(spark: SparkSession, rows: None) -> None:
     """By code that Spark compiles, which the tests above do without."""
-    made = spark.sql(
-        f"SELECT {listed('{x}_state({a}) AS c{n}')} FROM state_rows ORDER BY id"
-    ).toArrow()
-    unions = (
-        f"SELECT {listed('{x}_union({x}_state({a}))')} FROM (SELECT * FROM state_rows ORDER BY id)"
-    )
-    spark_s = spark.sql(unions).first()
+    states = listed("{x}_state({a}) AS c{n}", OF_SPARK)
+    made = spark.sql(f"SELECT {states} FROM state_rows ORDER BY id").toArrow()
+    unions = listed("{x}_union({x}_state({a}))", OF_SPARK)
+    spark_s = spark.sql(f"SELECT {unions} FROM (SELECT * FROM state_rows ORDER BY id)").first()
     assert spark_s is not None
-    agg_state, count = aggregates()["agg_state"], made.num_rows
-    assert agg_state.bind is not None
-    for place, (name, _, kinds, _) in enumerate(CASES):
+    for place, (name, _, kinds, _) in enumerate(OF_SPARK):
         found = parse(f"{name}({kinds})")
-        bound = agg_state.bind({"agg-state": found}, Atomic("BYTES"))
-        assert isinstance(bound, Fold)
-        inputs = Inputs(
-            made.column(place).combine_chunks(),
-            np.ones(count, np.int8),
-            np.arange(count),
-            np.array([0, count]),
-        )
-        own = column_result(bound, inputs).array.to_pylist()[0]
+        own = of_groups(merging(found), made.column(place).combine_chunks())[0].as_py()
         theirs = bytes(spark_s[place])
         if found.function.kind != "sketch":  # whose bytes are in no order
             assert opened(found, own) == opened(found, theirs), found.text
@@ -239,9 +210,15 @@ def test_describe_says_what_a_column_holds(spark: SparkSession, doris_table: str
         ("sum_state(rand())", "deterministic"),
         ("sum_foreach(array(id))", "sum_foreach is not supported"),
         ("sum_state('a')", "takes one number, found (STRING)"),
+        ("widest_merge(summed_state(id))", "requires a state of widest, but got a state of summed"),
+        ("collect_state(array(id), id)", "argument 2 is an option, which is a constant"),
+        ("collect_state(array(id), sorted => true)", "option sorted is unknown"),
+        ("product_state('a')", "product"),
+        ("product_state(sum(id))", "product_state of an aggregate is not supported"),
+        ("sum_state(x => id)", "sum_state has no named arguments"),
     ],
 )
-def test_wrong_calls_are_refused(spark: SparkSession, query: str, words: str) -> None:
+def test_wrong_calls_are_refused(spark: SparkSession, rows: None, query: str, words: str) -> None:
     with pytest.raises(PySparkException) as refused:
         spark.sql(f"SELECT {query} FROM range(2)").collect()
     assert words in str(refused.value)

@@ -1,4 +1,6 @@
-"""States of every function merge as defined, two at a time, and wrong ones are refused."""
+"""States of every function merge as defined, two at a time, and those of folds, keyfold's own and
+users', to what the fold makes of all values; wrong ones are refused.
+"""
 
 from decimal import Decimal
 from itertools import pairwise
@@ -12,22 +14,29 @@ from datasketches import HLL_4, hll_sketch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import keyfold
 from keyfold.aggregates import aggregates
-from keyfold.aggregates.declaration import Aggregate, BadRecord, Fold, Inputs
+from keyfold.aggregates.declaration import BadRecord, Inputs
 from keyfold.aggregates.quantile_union import written
 from keyfold.aggregates.results import column_result
 from keyfold.aggregates.sketches import opened_hll
-from keyfold.aggregates.states.bound_signatures import bind, parse
-from keyfold.aggregates.states.signature import Signature
+from keyfold.aggregates.states.bound_signatures import bind, find, fold_of, parse
+from keyfold.aggregates.states.signature import Signature, text_of
 from keyfold.aggregates.states.state_functions import functions
+from keyfold.errors import KeyfoldError, TableError
 from keyfold.kernels.ops import ADD, RESET, SKIP
 from keyfold.kernels.roaring import bitmaps
 from keyfold.kernels.unsafe_rows.decode import decode
 from keyfold.kernels.unsafe_rows.encode import encode
+from keyfold.options import provided
+from keyfold.testing.tables import cells
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic
+from keyfold.user_functions import shipping
+from keyfold.user_functions.sources import Sources
+from tests.aggregates.groups import merging, of_groups
 from tests.draws import draws
-from tests.random_values import value
+from tests.random_values import same, value
 
 
 def signature(name: str) -> Signature:
@@ -92,14 +101,6 @@ def states(found: Signature, fields: list[pa.Array], constants: str = "") -> lis
     return [found.header(constants) + payload for payload in encode(fields).to_pylist()]
 
 
-def bound(found: Signature) -> Fold:
-    declared = aggregates()["agg_state"]
-    assert declared.bind is not None
-    made = declared.bind({"agg-state": found}, Atomic("BYTES"))
-    assert isinstance(made, Fold)
-    return made
-
-
 def opened(found: Signature, state: bytes | None) -> Any:
     if state is None:
         return None
@@ -134,7 +135,7 @@ def test_states_merge_as_defined(found: Signature, seed: int, groups: int) -> No
     inputs = Inputs(
         pa.array(items, pa.binary()), np.array(ops, np.int8), np.array(order, np.int64), starts
     )
-    aggregate: Aggregate = bound(found)
+    aggregate = merging(found)
     result = column_result(aggregate, inputs).array.to_pylist()
     for group, (start, stop) in enumerate(pairwise(starts.tolist())):
         records = [(ops[at], items[order[at]]) for at in range(start, stop)]
@@ -155,7 +156,7 @@ def test_states_merge_as_defined(found: Signature, seed: int, groups: int) -> No
 def test_other_states_are_refused_where_they_are_written(state: bytes, words: str) -> None:
     found = parse("sum(int)")
     good = states(found, [pa.array([1])])[0]
-    check = bound(found).check
+    check = merging(found).check
     assert check is not None
     check(pa.array([good, None], pa.binary()))
     with pytest.raises(BadRecord, match=r"expected a state of sum\(INT\)") as refused:
@@ -165,14 +166,7 @@ def test_other_states_are_refused_where_they_are_written(state: bytes, words: st
 
 
 def folded(found: Signature, items: list[bytes]) -> bytes:
-    count = len(items)
-    inputs = Inputs(
-        pa.array(items, pa.binary()),
-        np.full(count, ADD, np.int8),
-        np.arange(count),
-        np.array([0, count]),
-    )
-    made: bytes = column_result(bound(found), inputs).array.to_pylist()[0]
+    made: bytes = of_groups(merging(found), pa.array(items, pa.binary()))[0].as_py()
     return made
 
 
@@ -216,3 +210,105 @@ def test_quantiles_of_nothing_bind_no_constants(name: str) -> None:
             folded(found, pair)
     for empty in (nothing, of_nan):
         assert folded(found, [empty, high]) == folded(found, [high, empty]) == high
+
+
+DECLARED = (
+    "product(bigint)",
+    "product(double)",
+    "last_non_null_value(string)",
+    "first_non_null_value(struct<a: int, b: string>)",
+    "collect(array<int>)",
+    "collect(array<string>, distinct => 'true')",
+    "merge_map(map<string, int>)",
+    "nested_update(array<struct<a: int, b: string>>, nested_key => 'a')",
+)
+
+
+def merged(found: Signature, items: list[bytes | None], starts: list[int]) -> list[Any]:
+    """The states of groups of states, merged in a table."""
+    return of_groups(merging(found), pa.array(items, pa.binary()), starts).to_pylist()
+
+
+def state(found: Signature, column: pa.Array) -> bytes:
+    """The state that a fold makes of some values."""
+    payload = encode([of_groups(fold_of(found), column)])[0].as_py() if len(column) else b""
+    return found.header() + bytes(payload)
+
+
+@pytest.mark.parametrize("declared", DECLARED)
+@draws(10)
+@given(st.integers(0, 2**32))
+def test_states_merge_to_the_fold_of_all_values(declared: str, seed: int) -> None:
+    random, found = Random(seed), parse(declared)
+    kind = to_arrow(found.fields[0])
+    made: list[bytes | None] = []
+    wanted, starts = [], [0]
+    for _ in range(3):
+        parts = [
+            pa.array([value(kind, random, 0.2) for _ in range(random.choice((0, 1, 2)))], kind)
+            for _ in range(random.randrange(1, 4))
+        ]
+        if "product(bigint)" in declared:
+            parts = [pa.array([random.randrange(-9, 9) for _ in part], kind) for part in parts]
+        made += [state(found, part) for part in parts]
+        starts.append(len(made))
+        values = pa.concat_arrays(parts)
+        wanted.append(cells(of_groups(fold_of(found), values))[0] if len(values) else "nothing")
+    for one, expected in zip(merged(found, made, starts), wanted, strict=True):
+        assert text_of(one) == found.text
+        payload = one[len(found.header()) :]
+        if expected == "nothing":
+            assert payload == b""
+        else:
+            (column,) = decode(pa.array([payload], pa.binary()), [kind])
+            assert same(cells(column)[0], expected)
+
+
+def test_every_aggregate_has_states() -> None:
+    assert all(find(one.name) for one in aggregates().values() if one.name != "agg_state")
+    assert find("agg_state") is None
+    assert parse(parse(DECLARED[5]).declared).text == "collect(ARRAY<STRING>,distinct => 'true')"
+
+
+@keyfold.aggregate("BIGINT", name="widest")
+def widest(best: int, value: int) -> int:
+    """the number that is farthest from 0"""
+    return value if abs(value) > abs(best) else best
+
+
+def test_states_of_a_users_function_need_its_code() -> None:
+    sources = Sources(registered={"widest": shipping.dumps(widest)})
+    with pytest.raises(TableError, match="function widest has no states"):
+        parse("widest(bigint)")
+    with provided.by(sources):
+        found = parse("widest(bigint not null)")
+        assert found.text == "widest(BIGINT)"
+        parts = [pa.array(part, pa.int64()) for part in ([3, -9], [], [4])]
+        (one,) = merged(found, [state(found, part) for part in parts], [0, 3])
+    assert decode(pa.array([one[len(found.header()) :]]), [pa.int64()])[0].to_pylist() == [-9]
+    options = {"fields.v.agg-state": found.declared}
+    assert set(sources.for_options(options)["registered"]) == {"widest"}
+
+
+def test_a_product_that_does_not_fit_names_its_group() -> None:
+    found = parse("product(bigint)")
+    large = state(found, pa.array([1 << 40]))
+    with pytest.raises(BadRecord, match="product does not fit int64") as refused:
+        merged(found, [large, large, large], [0, 1, 3])
+    assert refused.value.group == 1
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        ("collect(int)", "collect"),
+        ("collect(array<int>, sorted => 'true')", "option sorted is unknown"),
+        ("collect(array<int>, distinct => 'maybe')", "option distinct"),
+        ("product(int, int)", "takes one column, then options"),
+        ("sum(int, distinct => 'true')", "sum has no options"),
+    ],
+)
+def test_what_is_refused(declared: str, words: str) -> None:
+    with pytest.raises(KeyfoldError) as refused:
+        parse(declared)
+    assert words in str(refused.value)

@@ -36,6 +36,7 @@ from keyfold.kernels.states.quantiles import MOST_EXACT
 from keyfold.merge.plan import plan
 from keyfold.options.engines import engines
 from keyfold.testing.tables import batch, layout
+from tests.aggregates.groups import of_groups
 from tests.draws import draws
 from tests.quantiles import percent
 
@@ -162,10 +163,7 @@ def test_a_union_is_its_definition(
 
 
 def unite(name: str, *states: bytes | None) -> Any:
-    column = pa.array(states, pa.binary())
-    rows = np.arange(len(states))
-    inputs = Inputs(column, np.full(len(states), ADD, np.int8), rows, np.array([0, len(states)]))
-    return column_result(named(name), inputs).array[0].as_py()
+    return of_groups(named(name), pa.array(states, pa.binary()))[0].as_py()
 
 
 @pytest.mark.parametrize(
@@ -196,11 +194,9 @@ def test_empty_states_and_nulls_add_nothing(name: str, empty: bytes, full: bytes
 @pytest.mark.parametrize("name", [name for name, _, _ in STATES])
 def test_bytes_that_are_no_state_stay_while_alone(name: str) -> None:
     column = pa.array([b"x", None, b"zz", b"yyy", None], pa.binary())
-    ops = np.full(5, ADD, np.int8)
-    alone = Inputs(column, ops, np.arange(5), np.array([0, 2, 3, 5]))
-    assert column_result(named(name), alone).array.to_pylist() == [b"x", b"zz", b"yyy"]
+    assert of_groups(named(name), column, [0, 2, 3, 5]).to_pylist() == [b"x", b"zz", b"yyy"]
     with pytest.raises(BadRecord, match="Unable to deserialize") as caught:
-        column_result(named(name), Inputs(column, ops, np.arange(5), np.array([0, 1, 5])))
+        of_groups(named(name), column, [0, 1, 5])
     assert caught.value.group == 1
 
 
