@@ -156,6 +156,10 @@ def tags_branches_and_rollback(table: Options) -> None:
     assert found.scan().to_arrow()["v"].to_pylist() == [3]
     found.branches.rename("b", "c")
     assert found.branches.names() == ["c"]
+    with pytest.raises(NotSupportedError, match=r"in a REST catalog, .* notes no token"):
+        found.branches.fast_forward("c", token=("ops", 1))
+    with pytest.raises(NotSupportedError, match=r"in a REST catalog, .* notes no token"):
+        found.rollback(tag="two", token=("ops", 1))
     found.branches.fast_forward("c")
     assert sorted(found.scan().to_arrow()["v"].to_pylist()) == [2, 20]
     found.rollback(tag="two")

@@ -85,8 +85,11 @@ def test_each_statement_once(session: SparkSession, fresh_name: Callable[[], str
             with pytest.raises(Exception, match=rf"{version - 1} of 'job' is lower than {version}"):
                 statement(session, name)
             assert rows(session, name) == after, title
-    with pytest.raises(Exception, match="rollback takes no token"):
-        session.sql(f"CALL keyfold.sys.rollback(table => '{name}', snapshot => 1)")
+    session.conf.set(VERSION, str(len(STATEMENTS)))
+    back = f"CALL keyfold.sys.rollback(table => '{name}', snapshot => 1)"
+    assert session.sql(back).collect()[0][1] == 2
+    assert rows(session, name) == [(1, 10), (2, 20)]
+    assert session.sql(back).collect()[0][1] is None
     options = {"txnAppId": "other", "txnVersion": "0"}  # those of a statement come first
     session.sql("SELECT 1 k, 7 n").writeTo(name).options(**options).append()
     assert rows(session, name) != after

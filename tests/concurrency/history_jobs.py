@@ -6,6 +6,7 @@ from typing import Any
 
 from keyfold.storage.branching import branches
 from keyfold.storage.history import tags
+from keyfold.wire.specs import Epoch
 from tests.concurrency import jobs
 from tests.procedures.called import called
 
@@ -15,9 +16,11 @@ def asked(folder: str, procedure: str, **arguments: Any) -> list[dict[str, Any]]
     return called(jobs.table_of(folder), procedure, **arguments)
 
 
-def rolled_back(folder: str, version: str) -> int:
-    """A whole rollback; the newest snapshot then."""
-    return int(asked(folder, "rollback", version=version)[0]["current_snapshot_id"])
+def rolled_back(folder: str, version: str, epoch: Epoch | None = None) -> int | None:
+    """A whole rollback; the newest snapshot then, None if the table has the epoch."""
+    (row,) = asked(folder, "rollback", version=version, epoch=epoch)
+    found: int | None = row["current_snapshot_id"]
+    return found
 
 
 def tagged(folder: str, tag: str, snapshot: int) -> None:
@@ -32,8 +35,9 @@ def branched(folder: str, branch: str, tag: str) -> None:
     asked(folder, "create_branch", branch=branch, tag=tag)
 
 
-def forwarded(folder: str, branch: str) -> None:
-    asked(folder, "fast_forward", branch=branch)
+def forwarded(folder: str, branch: str, epoch: Epoch | None = None) -> bool:
+    """Whether a whole fast_forward has changed something."""
+    return bool(asked(folder, "fast_forward", branch=branch, epoch=epoch)[0]["result"])
 
 
 def written_to_branch(folder: str, branch: str, rows: list[jobs.Row]) -> None:

@@ -103,6 +103,7 @@ TESTS: dict[tuple[str, str], tuple[str, ...]] = {
         "test_append_during_rollback",
         "test_compaction_during_rollback",
     ),
+    ("`sys.rollback`", "the same, with the same token"): ("test_rollback_during_rollback",),
     ("compaction", "`sys.rollback`"): ("test_rollback_during_compaction",),
     ("SELECT", "`sys.rollback`"): ("test_rollback_during_read",),
     ("expiry", "`sys.rollback`"): ("test_rollback_during_expiry",),

@@ -11,14 +11,18 @@ import pytest
 
 from keyfold.errors import ConflictError, SnapshotExpiredError
 from keyfold.storage.history import versions
+from keyfold.wire.specs import Epoch
 from tests.concurrency import history_jobs, jobs
 from tests.concurrency.conftest import NEW, rows
 from tests.concurrency.jobs import Compact, Write
 from tests.concurrency.processes import elsewhere, left_at_steps, meanwhile
+from tests.procedures.called import called
 from tests.storage.snapshots import data_files, live
 
 LINK, REMOVE, RENAME = "os.link", "os.remove", "os.rename"
 FIRST = {1: 1, 2: 2}
+EPOCH = Epoch("going back", 1)
+OTHER = [{"k": 9, "v": 9}]
 
 
 @pytest.fixture
@@ -209,25 +213,90 @@ def test_append_during_forwarding(tagged: str) -> None:
     assert rows(tagged) == FIRST | {9: 9}
 
 
-@pytest.mark.parametrize("version", ["1", "x"])
+def test_forwarding_is_repeated(tmp_path: Path, tagged: str) -> None:
+    """Killed before every second of its steps, and called again with its token when another job has
+    written since: the rows of that job go if the table had not moved on, and stay if it had.
+    """
+    history_jobs.branched(tagged, "b", "x")
+    forwarded = FIRST
+    for key in (5, 6):
+        history_jobs.written_to_branch(tagged, "b", [{"k": key, "v": key}])
+        forwarded = forwarded | {key: key}
+    called(jobs.table_of(tagged, "t$branch_b"), "create_tag", tag="y", snapshot=2)
+    kept = tmp_path.with_name(f"{tmp_path.name}-steps")
+    for left in left_at_steps(tagged, kept, history_jobs.forwarded, tagged, "b", EPOCH)[::-2]:
+        has_moved = rows(left) == forwarded
+        jobs.written(left, OTHER)
+        assert history_jobs.forwarded(left, "b", EPOCH) != has_moved
+        assert rows(left) == (forwarded | {9: 9} if has_moved else forwarded)
+        assert history_jobs.tags_of(left) == ["x", "y"]
+    shutil.rmtree(kept)
+    history_jobs.forwarded(tagged, "b", EPOCH)
+    assert history_jobs.forwarded(tagged, "b", Epoch("another", 1))  # the same snapshots again
+    assert (rows(tagged), jobs.table_of(tagged).snapshot_id) == (forwarded, 4)
+
+
+def test_rollback_during_rollback(folder: str) -> None:
+    """The second one, which began before the first had ended, leaves what came after that."""
+
+    def other() -> None:
+        assert elsewhere(history_jobs.rolled_back, folder, "1", EPOCH) == 2
+        elsewhere(jobs.written, folder, OTHER)
+
+    job = history_jobs.rolled_back
+    assert meanwhile(folder, RENAME, other, job, folder, "1", EPOCH) is None
+    assert rows(folder) == FIRST | {9: 9}
+
+
+def test_a_rollback_puts_another_snapshot_in_the_place_of_the_last_to_expire(folder: str) -> None:
+    """The expiry finds it there, and gives way, whatever is above by then."""
+    jobs.written(folder, NEW)
+    jobs.compacted(folder)
+    jobs.written(folder, [{"k": 1, "v": 1000}])
+
+    def other() -> None:
+        assert elsewhere(history_jobs.rolled_back, folder, "3", EPOCH) == 4
+        elsewhere(jobs.written, folder, OTHER)
+
+    assert meanwhile(folder, RENAME, other, jobs.expired, folder, 2) == 0
+    assert rows(folder) == {1: 10, 2: 200, 3: 300, 9: 9}
+
+
+def test_tagging_a_snapshot_in_whose_place_another_is(folder: str) -> None:
+    """The tag is taken back."""
+    other = lambda: elsewhere(history_jobs.rolled_back, folder, "1", EPOCH)  # noqa: E731
+    with pytest.raises(SnapshotExpiredError, match=r"snapshot 2 .* was rolled back"):
+        meanwhile(folder, LINK, other, history_jobs.tagged, folder, "y", 2)
+    assert (history_jobs.tags_of(folder), rows(folder)) == ([], FIRST)
+
+
+@pytest.mark.parametrize(
+    ("version", "left_over", "epoch"),
+    [("1", 3, None), ("x", 2, None), ("1", 3, EPOCH), ("x", 2, EPOCH), ("x", 1, EPOCH)],
+)
 def test_a_killed_rollback_leaves_a_readable_table(
-    tmp_path: Path, folder: str, version: str
+    tmp_path: Path, folder: str, version: str, left_over: int, epoch: Epoch | None
 ) -> None:
-    """Of a snapshot, and of a tag whose snapshot has expired; before each of its steps."""
+    """Of a snapshot, and of a tag whose snapshot has expired; before each of its steps. Called
+    again with its token it takes nothing away that was written after the table had gone back.
+    """
     jobs.written(folder, NEW)
     history_jobs.tagged(folder, "x", 1)
-    if version == "x":
-        jobs.expired(folder, 2)
+    jobs.expired(folder, left_over)
     states = [FIRST, {1: 10, 2: 20}, {1: 10, 2: 200, 3: 300}]
     kept = tmp_path.with_name(f"{tmp_path.name}-steps")
-    steps = left_at_steps(folder, kept, history_jobs.rolled_back, folder, version)
+    steps = left_at_steps(folder, kept, history_jobs.rolled_back, folder, version, epoch)
     assert len(steps) > 3
     for left in steps:
-        assert rows(left) in states
-        history_jobs.rolled_back(left, version)
+        before, expected, newest = rows(left), FIRST, 1
+        assert before in states
+        if epoch is not None:
+            jobs.written(left, OTHER)
+            expected, newest = (FIRST | {9: 9}, 3) if before == FIRST else (FIRST, 2)
+        history_jobs.rolled_back(left, version, epoch)
         found = jobs.table_of(left)
-        assert (rows(left), found.snapshots.ids()) == (FIRST, [1])
+        assert (rows(left), sorted(found.snapshots.ids())) == (expected, [*range(1, newest + 1)])
         jobs.written(left, NEW)
-        assert rows(left) == FIRST | {2: 200, 3: 300}
-        assert live(found, 2) <= data_files(found)
+        assert rows(left) == expected | {2: 200, 3: 300}
+        assert live(found, newest + 1) <= data_files(found)
     shutil.rmtree(kept)

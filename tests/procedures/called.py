@@ -9,7 +9,7 @@ from keyfold.compact.task_runner import Made
 from keyfold.procedures import procedures
 from keyfold.procedures.declare import ProcedureCall, Rows
 from keyfold.storage.table import Table, open_newest
-from keyfold.wire.specs import CommitMessage, CompactionSpec, Task
+from keyfold.wire.specs import CommitMessage, CompactionSpec, Epoch, Task
 
 
 class Caller:
@@ -47,10 +47,11 @@ def called(
     *,
     within: Mapping[str, str] | None = None,
     caller: Caller | None = None,
+    epoch: Epoch | None = None,
     **arguments: Any,
 ) -> Rows:
-    """The rows of a procedure; the table's catalog has options."""
+    """The rows of a procedure; the table's catalog has options, the caller a token's epoch."""
     newest = partial(open_newest, table.handle, within or {})
     return procedures()[procedure].rows(
-        ProcedureCall(table, newest, caller or Caller(within)), arguments
+        ProcedureCall(table, newest, caller or Caller(within), epoch), arguments
     )

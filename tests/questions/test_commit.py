@@ -4,11 +4,12 @@ import gc
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn, cast
 
 import pytest
 
-from keyfold.errors import NotSupportedError, TableError
+from keyfold.errors import TableError
 from keyfold.questions.commit import (
     abort_write,
     commit_write,
@@ -21,10 +22,11 @@ from keyfold.storage.commits import commit
 from keyfold.storage.metadata import manifests
 from keyfold.storage.table import Table
 from keyfold.wire import message_texts
+from keyfold.wire.codec import batch_from_text
 from keyfold.wire.message_texts import texts_of
 from keyfold.wire.specs import Epoch, FileMeta, WriteSpec
 from keyfold.write.writer import write
-from tests.concurrency import jobs
+from tests.concurrency import history_jobs, jobs
 from tests.read import harness
 from tests.storage import tables
 
@@ -156,7 +158,7 @@ def test_a_session_gives_its_statements_a_token(tmp_path: Path) -> None:
         assert made["snapshot"] == version + 1
         assert "note" not in made
         assert (again["snapshot"], again["passed_over"]) == (None, 1)
-        assert f"{version} of 'app' already: this write has changed nothing" in again["note"]
+        assert f"{version} of 'app' already: this statement has changed nothing" in again["note"]
         if version:
             lower = rf"{version - 1} of 'app' is lower than {version}"
             with pytest.raises(TableError, match=lower):
@@ -168,27 +170,44 @@ def test_a_session_gives_its_statements_a_token(tmp_path: Path) -> None:
     assert WriteSpec.from_json(planned).epoch == known_by_its_id
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("rollback", {"snapshot": 1}),
-        ("rollback_to_timestamp", {"timestamp": 1}),
-        ("rollback_to_watermark", {"watermark": 1}),
-        ("fast_forward", {"branch": "b"}),
-        ("create_tag", None),
-    ],
-)
-def test_what_goes_back_takes_no_token_of_a_session(
-    tmp_path: Path, name: str, arguments: dict[str, Any] | None
-) -> None:
-    folder, nothing = str(tmp_path), cast(Any, None)
+GOING_BACK: list[tuple[str, dict[str, Any], list[Any]]] = [
+    ("rollback", {"snapshot": 1}, [3, 2]),
+    ("rollback", {"tag": "t"}, [3, 2]),
+    ("rollback_to_timestamp", {"timestamp": 1 << 42}, [3, 4]),
+    ("fast_forward", {"branch": "b"}, [True]),
+]
+
+
+def answered(asked: dict[str, Any]) -> tuple[list[Any], list[str]]:
+    """The values of the row of a CALL, and the lines that it writes into the session's log."""
+    lines = list[str]()
+
+    def ask(what: str, *, line: str, is_bad: bool) -> None:
+        lines.append(f"{what}: {line}")
+
+    found = batch_from_text(call_procedure(asked, cast(Any, SimpleNamespace(ask=ask))))
+    return [*found.to_pylist()[0].values()], lines
+
+
+def test_a_session_gives_what_goes_back_a_token(tmp_path: Path) -> None:
+    """The second call changes nothing and says so, though other rows have come between, and its
+    target may have gone.
+    """
+    folder = str(tmp_path)
     tables.table(tmp_path)
-    jobs.written(folder, [{"k": 1, "v": 1}])
-    asked = jobs.question(jobs.table_of(folder), folder, procedure=name)
-    asked["code"] = {"writes": {"txnAppId": "app", "txnVersion": "1"}}
-    if arguments is None:  # it may be repeated as it is
-        call_procedure(asked | {"arguments": {"tag": "t"}}, nothing)
-        return
-    said = f"{name} takes no token, .*spark.keyfold.txnAppId and spark.keyfold.txnVersion: unset"
-    with pytest.raises(NotSupportedError, match=said):
-        call_procedure(asked | {"arguments": arguments}, nothing)
+    for key in (1, 2, 3):
+        jobs.written(folder, [{"k": key, "v": 1}])
+    history_jobs.tagged(folder, "t", 1)
+    history_jobs.branched(folder, "b", "t")
+    for version, (name, arguments, row) in enumerate(GOING_BACK):
+        asked = jobs.question(jobs.table_of(folder), folder, procedure=name, arguments=arguments)
+        asked["code"] = {"writes": {"txnAppId": "app", "txnVersion": str(version)}}
+        assert answered(asked) == (row, [])
+        before = jobs.rows_of(jobs.table_of(folder))
+        newest = jobs.written(folder, [{"k": 9, "v": 1}])
+        if "tag" in arguments:
+            history_jobs.untagged(folder, "t")
+        found, lines = answered(asked)
+        assert found == ([newest, None] if len(row) == 2 else [False])
+        assert [f"has version {version} of 'app' already" in line for line in lines] == [True]
+        assert jobs.rows_of(jobs.table_of(folder)) == before | {9: 1}

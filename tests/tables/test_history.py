@@ -110,8 +110,16 @@ def test_tags_and_branches(catalog: Catalog, seed: int) -> None:
     assert table.branches.names() == []
     with pytest.raises(TableError, match="done"):
         table.branches["done"]
-    assert table.rollback(tag="b") == table.snapshot
+    assert table.rollback(tag="b", token=("ops", 1)) == table.snapshot
     assert rows_of(table) == states[-1]
+    table.branches.create("more", "b").upsert([{"k": 98, "v": "more"}])
+    assert table.branches.fast_forward("more", token=("ops", 2)) == table.snapshot
+    table.upsert([{"k": 97, "v": "late"}])  # which stays if they are repeated
+    assert table.branches.fast_forward("more", token=("ops", 2)) is None
+    with pytest.raises(TableError, match="version 1 of 'ops' is lower than 2"):
+        table.rollback(tag="b", token=("ops", 1))
+    table.branches.delete("more")
+    assert rows_of(table) == states[-1] | {97: "late", 98: "more"}
     assert table.tags.delete("b")
     assert not table.tags.delete("b")
 

@@ -269,11 +269,13 @@ def test_every_procedure_is_a_command(commands: Commands) -> None:
     for name, procedure in names.items():
         for given, _ in COMMANDS[name][1] if name in COMMANDS else ():
             plain = given[0].removeprefix("--").replace("-", "_")
-            assert plain in {"table", *(one.name for one in procedure.parameters)}
+            own = {"token"} if procedure.takes_token else set[str]()
+            assert plain in {"table", *own, *(one.name for one in procedure.parameters)}
     for words in (("table-health", "t"), ("create-branch", "t", "b"), ("compact-manifest", "t")):
         found = commands.rows(*words)
         assert [list(row) for row in found] == [list(names[words[0]].result)] * len(found)
-    assert commands.rows("rollback", "t", "--version", "1")[0]["current_snapshot_id"] == 1
+    back = ("rollback", "t", "--version", "1", "--token", "ops:1")
+    assert [commands.rows(*back)[0]["current_snapshot_id"] for _ in range(2)] == [2, None]
 
 
 def test_files_of_a_newest_snapshot_that_is_lost_are_no_orphans(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from keyfold.procedures.declare import Procedure, ProcedureCall, ProcedureParameter, Rows, listed
 from keyfold.storage.branching import branches
+from keyfold.storage.branching.rollback import is_repeated
+from keyfold.storage.commits.epochs import passed_over
 
 _DONE = {"result": "BOOLEAN"}
 _BRANCH = ProcedureParameter("branch", "STRING", "its name", is_required=True)
@@ -64,14 +66,20 @@ RENAME_BRANCH = Procedure(
 )
 
 
-def fast_forward(call: ProcedureCall, branch: str) -> int:
-    """Make the table what a branch of it is; returns its newest snapshot."""
-    return branches.fast_forward(call.newest(), branch)
+def fast_forward(call: ProcedureCall, branch: str) -> int | None:
+    """Make the table what a branch of it is; returns its newest snapshot, None if the table has the
+    token of the call already.
+    """
+    table = call.newest()
+    if is_repeated(table, call.epoch):
+        assert call.epoch is not None
+        call.caller.note(passed_over(table, call.epoch))
+        return None
+    return branches.fast_forward(table, branch, call.epoch)
 
 
 def _fast_forward(call: ProcedureCall, branch: str) -> Rows:
-    fast_forward(call, branch)
-    return [{"result": True}]
+    return [{"result": fast_forward(call, branch) is not None}]
 
 
 FAST_FORWARD = Procedure(
@@ -81,5 +89,5 @@ FAST_FORWARD = Procedure(
     _DONE,
     _fast_forward,
     "Makes the table what the branch is.",
-    goes_back=True,
+    takes_token=True,
 )

@@ -20,6 +20,7 @@ from keyfold.storage.catalogs.interface import Catalog
 from keyfold.storage.table import Table
 from keyfold.types.arrow import to_arrow
 from keyfold.types.sql import from_sql
+from keyfold.wire.specs import Epoch
 
 Rows = list[dict[str, Any]]
 OPTIONS, CONDITION, TABLE_NAME = "OPTIONS", "CONDITION", "TABLE_NAME"
@@ -37,11 +38,14 @@ class Caller(TaskRunner, Protocol):
 
 @dataclass(frozen=True)
 class ProcedureCall:
-    """One call: the table as the caller loaded it, and as it is whenever `newest` is asked."""
+    """One call: the table as the caller loaded it, and as it is whenever `newest` is asked; the
+    epoch is that of the caller's token.
+    """
 
     table: Table
     newest: Callable[[], Table]
     caller: Caller
+    epoch: Epoch | None = None
 
     @property
     def threads(self) -> int:
@@ -81,8 +85,8 @@ class Procedure:
     `result` has the columns of the rows with their types in SQL. A procedure that may be called
     `again` changes nothing before it asks its caller for something: if the process dies before,
     the caller asks the next one. `short` is a shorter name that the command line has too. One that
-    needs Spark is called by Spark only. One that `goes_back` to an older snapshot makes none of its
-    own, which could name a token. One `of_catalog` is about no single table.
+    needs Spark is called by Spark only. One that `takes_token` changes rows, and does nothing if
+    the table has the token already. One `of_catalog` is about no single table.
     """
 
     name: str
@@ -94,7 +98,7 @@ class Procedure:
     again: bool = False
     short: str = ""
     needs_spark: bool = False
-    goes_back: bool = False
+    takes_token: bool = False
     of_catalog: bool = False
 
     def rows(self, call: ProcedureCall | CatalogCall, given: Mapping[str, Any]) -> Rows:

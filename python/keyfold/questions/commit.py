@@ -16,6 +16,7 @@ from keyfold.options.calls import TARGET_COLUMNS, TRANSACTION_APP, TRANSACTION_V
 from keyfold.options.changelogs import INPUT, is_awaited
 from keyfold.questions.serve import CODE, Questions, functions_for
 from keyfold.read.call_options import call_options
+from keyfold.storage.commits.epochs import passed_over
 from keyfold.storage.commits.job_places import JobPlaces
 from keyfold.storage.commits.outcomes import snapshot_of
 from keyfold.storage.metadata.snapshots import replanned
@@ -135,11 +136,7 @@ def _passed_over(table: Table, epoch: Epoch | None, published: int | None) -> di
     """
     if published is not None or epoch is None or epoch.is_of_query:
         return {}
-    return {
-        "passed_over": 1,
-        "note": f"NOTE: table {table.layout.name} has version {epoch.number} of '{epoch.stream}' "
-        "already: this write has changed nothing",
-    }
+    return {"passed_over": 1, "note": passed_over(table, epoch)}
 
 
 def touched(messages: Sequence[CommitMessage]) -> list[list[Any]]:

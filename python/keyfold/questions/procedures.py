@@ -6,7 +6,6 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.bridge.frames import Frame
-from keyfold.errors import NotSupportedError
 from keyfold.procedures import procedures
 from keyfold.procedures.declare import CONDITION, CatalogCall, Procedure, ProcedureCall
 from keyfold.questions.catalog import catalog_of
@@ -15,6 +14,7 @@ from keyfold.questions.spark import Spark
 from keyfold.storage.table import open_handle, open_newest
 from keyfold.wire.codec import batch_to_text
 from keyfold.wire.predicates import decoded
+from keyfold.write.jobs import epoch_of
 
 QUESTIONS = Questions()
 
@@ -31,7 +31,6 @@ def call_procedure(question: Frame, talk: Talk) -> str:
     of a batch of Arrow.
     """
     procedure = procedures()[question["procedure"]]
-    _check_token(procedure, question)
     arguments = dict(question["arguments"])
     for parameter in procedure.parameters:
         given = arguments.get(parameter.name)
@@ -45,16 +44,6 @@ def _call(procedure: Procedure, question: Frame, caller: Spark) -> ProcedureCall
     if procedure.of_catalog:
         return CatalogCall(catalog_of(question), caller)
     handle, options = question["table"], question["catalog"]["options"]
-    newest = partial(open_newest, handle, options)
-    return ProcedureCall(open_handle(handle, options), newest, caller)
-
-
-def _check_token(procedure: Procedure, question: Frame) -> None:
-    given = (question.get(CODE) or {}).get("writes", {})
-    if procedure.goes_back and given:
-        named = " and ".join(f"spark.keyfold.{name}" for name in given)
-        raise NotSupportedError(
-            f"{procedure.name} takes no token, as it makes no snapshot that could name one, and "
-            f"the session sets {named}: unset them for this call, and look at the newest snapshot "
-            "before you repeat it"
-        )
+    table, newest = open_handle(handle, options), partial(open_newest, handle, options)
+    token = (question.get(CODE) or {}).get("writes", {}) if procedure.takes_token else {}
+    return ProcedureCall(table, newest, caller, epoch_of(table.layout.name, token, None))

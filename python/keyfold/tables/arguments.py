@@ -125,7 +125,14 @@ COMMANDS: Mapping[str, tuple[str, tuple[Argument, ...]]] = {
         (_TABLE, _argument("name", help="options, partitions, buckets, schemas, manifests …")),
     ),
     **{
-        name: (procedure.purpose, (_TABLE, *map(_of_parameter, procedure.parameters)))
+        name: (
+            procedure.purpose,
+            (
+                _TABLE,
+                *map(_of_parameter, procedure.parameters),
+                *((_TOKEN,) if procedure.takes_token else ()),
+            ),
+        )
         for name, procedure in CALLED.items()
     },
 }

@@ -23,7 +23,9 @@ from keyfold.storage.table import Table, open_newest
 from keyfold.tables.rows.optional import progress
 from keyfold.tables.rows.timestamps import millis_of
 from keyfold.tables.session import Session
+from keyfold.tables.statements.tokens import options_of
 from keyfold.wire.specs import CommitMessage, CompactionSpec, Task
+from keyfold.write.jobs import epoch_of
 
 ORPHANS = pa.schema([pa.field("path", pa.utf8()), pa.field("bytes", pa.int64())])
 LOG = logging.getLogger("keyfold")
@@ -88,17 +90,28 @@ def after_write(session: Session, table: Table, messages: Iterable[CommitMessage
         LOG.warning("%s: the compaction after a write failed", table.layout.name, exc_info=True)
 
 
-def call(session: Session, load: Callable[[], Table]) -> ProcedureCall:
-    """A call about the table that `load` gives as it is now."""
-    return ProcedureCall(load(), load, Here(session))
+def call(
+    session: Session, load: Callable[[], Table], token: tuple[str, int] | None = None
+) -> ProcedureCall:
+    """A call about the table that `load` gives as it is now. Raises TableError if the token is no
+    name with a version.
+    """
+    table = load()
+    epoch = epoch_of(table.layout.name, options_of(table.layout.name, token), None)
+    return ProcedureCall(table, load, Here(session), epoch)
 
 
 def rows(
-    session: Session, load: Callable[[], Table], procedure: Procedure, **arguments: Any
+    session: Session,
+    load: Callable[[], Table],
+    procedure: Procedure,
+    *,
+    token: tuple[str, int] | None = None,
+    **arguments: Any,
 ) -> Rows:
     """The rows of a procedure."""
     with session.working():
-        return procedure.rows(call(session, load), arguments)
+        return procedure.rows(call(session, load, token), arguments)
 
 
 def table_of(procedure: Procedure, found: Rows) -> pa.Table:

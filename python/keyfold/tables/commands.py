@@ -234,7 +234,8 @@ def _call(catalog: Catalog, asked: Arguments) -> Rows:
             given[one.name] = millis_of(one.name, moment)
         if one.type == CONDITION:
             given[one.name] = partition_filters(table._layout, given[one.name])
-    return list(calls.rows(table._session, table._load, procedure, **given))
+    token = _token(asked) if procedure.takes_token else None
+    return list(calls.rows(table._session, table._load, procedure, token=token, **given))
 
 
 def _rows(made: Callable[[Table, Arguments], pa.Table]) -> Callable[[Catalog, Arguments], Rows]:

@@ -152,12 +152,22 @@ class Table(Upkeep):
         snapshot: int | None = None,
         tag: str | None = None,
         timestamp: datetime | str | None = None,
-    ) -> int:
+        token: tuple[str, int] | None = None,
+    ) -> int | None:
         """Make an older snapshot the newest; later ones are removed. Returns its id. Raises
         TableError if there is none, ConflictError if other jobs commit again and again.
+
+        Args:
+            snapshot: Its id.
+            tag: Or the name of a tag of it.
+            timestamp: Or a time: the newest snapshot then.
+            token: That of `upsert`: nothing changes, and None is returned, if the table has it. The
+                newest snapshot is then one of the same rows above the older one, which names the
+                token.
         """
+        given = snapshot, tag, timestamp, token
         with self._changing():
-            return time_travel.rolled_back(self._session, self._load, snapshot, tag, timestamp)
+            return time_travel.rolled_back(self._session, self._load, *given)
 
     def clone(
         self,

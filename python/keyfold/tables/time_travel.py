@@ -74,8 +74,11 @@ def rolled_back(
     snapshot: int | None,
     tag: str | None,
     timestamp: datetime | str | None,
-) -> int:
-    """Make a snapshot the newest one; returns its id."""
+    token: tuple[str, int] | None,
+) -> int | None:
+    """Make a snapshot the newest one; returns the id of the newest, None if the table has the
+    token.
+    """
     procedure, asked = ROLLBACK, {"snapshot": snapshot, "tag": tag}
     given = [one for one in (snapshot, tag, timestamp) if one is not None]
     if len(given) != 1:
@@ -86,8 +89,9 @@ def rolled_back(
     if timestamp is not None:
         millis = millis_of(f"rollback of table {load().layout.name}: timestamp", timestamp)
         procedure, asked = ROLLBACK_TO_TIMESTAMP, {"timestamp": millis}
-    (row,) = calls.rows(session, load, procedure, **asked)
-    return int(row["current_snapshot_id"])
+    (row,) = calls.rows(session, load, procedure, token=token, **asked)
+    found: int | None = row["current_snapshot_id"]
+    return found
 
 
 @doors(lambda held: f"tags of table {held._table}")
@@ -181,8 +185,10 @@ class Branches:
         """Delete a branch and what it alone held. Raises TableError if there is none."""
         self._called(branch_procedures.DELETE_BRANCH, branch=name)
 
-    def fast_forward(self, name: str) -> int:
-        """Make the table what a branch of it is; returns its newest snapshot."""
+    def fast_forward(self, name: str, *, token: tuple[str, int] | None = None) -> int | None:
+        """Make the table what a branch of it is; returns its newest snapshot. With a `token`, as of
+        `upsert`, None if the table has it: then nothing has changed.
+        """
         with self._changing(), self._session.working():
-            call = calls.call(self._session, self._load)
+            call = calls.call(self._session, self._load, token)
             return branch_procedures.fast_forward(call, name)

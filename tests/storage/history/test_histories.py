@@ -20,6 +20,7 @@ from keyfold.storage.history import tags, versions
 from keyfold.storage.maintenance import tagging
 from keyfold.storage.maintenance.orphans import remove_orphans
 from keyfold.storage.table import Table
+from keyfold.wire.specs import Epoch
 from tests.draws import draws
 from tests.storage import tables
 from tests.storage.snapshots import append, data_files, expired, ids, make, overwrite
@@ -133,25 +134,29 @@ class Model:
         targets = {str(n): (n, files) for n, files in model.snapshots.items()} | model.tags
         text = sorted(targets)[b % len(targets)]
         number, files = targets[text]
-        assert rollback(found, *versions.resolve(found, text)) == number
+        epoch = None if line or b % 2 else Epoch(self.name(), 0)  # a token, of a program
         drop(model, number)
-        model.snapshots[number] = files
+        kept = [number] if epoch is None else [number, number + 1]
+        assert rollback(found, *versions.resolve(found, text), epoch) == kept[-1]
+        model.snapshots |= dict.fromkeys(kept, files)
 
     def forward(self, line: str, model: Line, found: Table, b: int) -> None:
         if not line:
             return
         main = self.lines[""]
-        before = ids(self.main)
+        before, epoch = ids(self.main), None if b % 2 else Epoch(self.name(), 0)
         try:
-            newest = branches.fast_forward(self.main, line)
+            newest = branches.fast_forward(self.main, line, epoch)
         except NotSupportedError:
             assert ids(self.main) == before
             return
-        assert newest == model.newest
         fork = max(n for n, files in model.snapshots.items() if files in self._of(main, n))
         drop(main, fork)
         main.snapshots |= {n: files for n, files in model.snapshots.items() if n >= fork}
         main.tags = model.tags | main.tags
+        if epoch is not None and fork == model.newest:
+            main.snapshots[fork + 1] = main.snapshots[fork]
+        assert newest == main.newest
 
     def _of(self, main: Line, number: int) -> list[Files]:
         tagged = [files for at, files in main.tags.values() if at == number]

@@ -5,11 +5,14 @@ branches lie with the table's, whose expiry and orphan removal look at all of th
 """
 
 import contextlib
+import itertools
 from dataclasses import replace
 
 from keyfold.errors import ConflictError, NotSupportedError, TableError
 from keyfold.options.values import shown
-from keyfold.storage.branching.rollback import rollback
+from keyfold.storage.branching.rollback import check_no_token, rollback
+from keyfold.storage.commits.attempts import unchanged
+from keyfold.storage.commits.epochs import carried, epochs_of
 from keyfold.storage.history import tags
 from keyfold.storage.maintenance.orphans import free
 from keyfold.storage.maintenance.retained import BRANCH, PAST, branches
@@ -21,9 +24,10 @@ from keyfold.storage.maintenance.tagging import (
 )
 from keyfold.storage.metadata.avro_records import LONGEST, is_name
 from keyfold.storage.metadata.documents import text_of
-from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.table import Table, load
 from keyfold.wire.layout import BRANCH_MARK
+from keyfold.wire.specs import Epoch
 
 MAIN = "main"
 
@@ -74,7 +78,7 @@ def create(table: Table, name: str, tag: str | None, *, if_not_exists: bool = Fa
             raise _there(table, name)
         for path in others:
             table.files.publish(f"{folder}/{path}", files[path])
-        if start is not None and not is_held(table, start.snapshot.id):
+        if start is not None and not is_held(table, start.snapshot):
             table.files.remove_folder(folder)
             raise too_late(table, start.snapshot.id)
 
@@ -115,9 +119,10 @@ def rename(table: Table, name: str, to: str) -> None:
             raise _there(table, to)
 
 
-def fast_forward(table: Table, name: str) -> int:
+def fast_forward(table: Table, name: str, epoch: Epoch | None = None) -> int:
     """Make the table what a branch of it is: it is rolled back to the newest snapshot that both
-    have, and gets the later ones of the branch. Returns the newest.
+    have, and gets the later ones of the branch. Returns the newest, which names the epoch if there
+    is one.
 
     Raises TableError if the branch has no snapshot, NotSupportedError if the two have none in
     common, ConflictError if a job commits to the table meanwhile.
@@ -128,6 +133,7 @@ def fast_forward(table: Table, name: str) -> int:
     if newest is None:
         raise TableError(f"branch {name} of table {table.layout.name} has no snapshot")
     if table.server is not None:
+        check_no_token(table, epoch)
         table.server.forward(name, lambda: table.snapshots.latest_id() == newest)
         return newest
     base, tag = _fork(table, branch)
@@ -135,37 +141,75 @@ def fast_forward(table: Table, name: str) -> int:
     with table.held() as location:
         at = replace(table.snapshots, location=location)
         _take_schemas(table, branch, base, location)
-        before: Snapshot | None = base
-        for number in range(base.id + 1, newest + 1):
-            after = branch.snapshots.read(number)
-            if not at.publish(after, before):
-                raise ConflictError(
-                    f"table {table.layout.name}: another job committed snapshot {number} while it "
-                    f"was moved on to branch {name}; run it again to replace what that job wrote"
-                )
-            before = after
-        for each in tags.names(branch):
-            content = table.files.read(branch.snapshots.tag_path(each))
-            with contextlib.suppress(FileNotFoundError):
-                table.files.publish(f"{location}/tag/{tags.PREFIX}{each}", content)
-    return newest
+        later = [branch.snapshots.read(number) for number in range(base.id + 1, newest + 1)]
+        written = list[str]()
+        if epoch is not None:
+            later[-1:] = [_naming(table, branch, later[-1] if later else base, epoch, written)]
+        for before, after in itertools.pairwise([base, *later[:-1]]):
+            _publish(table, at, after, before, name)
+        taken = _take_tags(table, branch, location)  # first: nothing is left to do after the last
+        try:
+            for before, after in itertools.pairwise([base, *later][-2:]):
+                _publish(table, at, after, before, name)
+        except ConflictError:
+            table.files.remove_all(taken)
+            table.manifests.remove(written)
+            raise
+    return later[-1].id if later else base.id
+
+
+def _naming(
+    table: Table, branch: Table, last: Snapshot, epoch: Epoch, written: list[str]
+) -> Snapshot:
+    """The last snapshot of a branch as it names the epoch, or, if the table has it, one above. The
+    names of the files that it needs are added to `written`.
+    """
+    told = carried(table, epochs_of(branch, last), epoch)
+    if table.snapshots.find(last.id) is None:
+        return replace(last, properties={**(last.properties or {}), **told})
+    return replace(unchanged(table, last, told, written), schema_id=last.schema_id)
+
+
+def _publish(table: Table, at: Snapshots, after: Snapshot, before: Snapshot, name: str) -> None:
+    if not at.publish(after, before):
+        raise ConflictError(
+            f"table {table.layout.name}: another job committed snapshot {after.id} while it was "
+            f"moved on to branch {name}; run it again to replace what that job wrote"
+        )
+
+
+def _take_tags(table: Table, branch: Table, location: str) -> list[str]:
+    """Give the table the tags of a branch. Returns the paths of those that it lacked."""
+    taken = []
+    for each in tags.names(branch):
+        content = table.files.read(branch.snapshots.tag_path(each))
+        path = f"{location}/tag/{tags.PREFIX}{each}"
+        with contextlib.suppress(FileNotFoundError):
+            if table.files.publish(path, content):
+                taken.append(path)
+    return taken
 
 
 def _fork(table: Table, branch: Table) -> tuple[Snapshot, str]:
-    """The newest snapshot of the branch that the table has too, and the tag that keeps it there."""
+    """The newest snapshot of the table that the branch has too, and the tag that keeps it."""
     ids = sorted(branch.snapshots.ids(), reverse=True)
     own = {tag.snapshot.id: tag for tag in tags.all_of(table)}
     for number in ids:
-        found = branch.snapshots.find(number)
-        if found is not None and table.snapshots.find(number) == found:
-            return found, ""
-        if found is not None and number in own and own[number].snapshot == found:
-            return found, own[number].name
+        found, ours = branch.snapshots.find(number), table.snapshots.find(number)
+        if found is not None and ours is not None and _is_same(ours, found):
+            return ours, ""
+        if found is not None and number in own and _is_same(own[number].snapshot, found):
+            return own[number].snapshot, own[number].name
     raise NotSupportedError(
         f"table {table.layout.name} can't be moved on to its branch {branch.layout.branch}: the "
         "two have no snapshot in common, as the branch began empty, or the one that it began with "
         "has expired on either side; INSERT the branch's rows"
     )
+
+
+def _is_same(ours: Snapshot, theirs: Snapshot) -> bool:
+    """Whether two snapshots are one, though one of them may name an epoch (`fast_forward`)."""
+    return replace(ours, properties=theirs.properties) == theirs
 
 
 def _take_schemas(table: Table, branch: Table, base: Snapshot, location: str) -> None:

@@ -4,16 +4,23 @@ They go from the newest down, so the table can be read at any moment: as it was 
 the target. After each removal we look above it. If a job has committed there meanwhile, the removed
 one is put back and the new one goes first. A job that commits later finds its base gone, and tries
 again on the newest (`Snapshots.publish`). An expiry says what it removes before it does, and looks
-for the newest snapshot afterwards, so one of the two gives way.
+afterwards for the newest snapshot and for the last one it has read, so one of the two gives way.
+
+A program that gives a token may repeat a rollback. Then a snapshot with the content of the target,
+which names the token, takes the place right above it, in the step that otherwise removes the last
+of the others: the table goes back and knows the token at once. Tokens of removed snapshots are
+unknown again, as is what they wrote.
 """
 
 import random
 import time
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from keyfold.errors import ConflictError
+from keyfold.errors import ConflictError, NotSupportedError
 from keyfold.options.parsing import parse
+from keyfold.storage.commits.attempts import unchanged
 from keyfold.storage.commits.conflicts import changed_facts
+from keyfold.storage.commits.epochs import carried, epochs_of, is_committed, is_named
 from keyfold.storage.commits.rescale import take_back
 from keyfold.storage.history import tags
 from keyfold.storage.history.tags import PREFIX
@@ -24,16 +31,21 @@ from keyfold.storage.metadata.documents import text_of
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table, newest_schema
+from keyfold.wire.specs import Epoch
 
 _LOSSES = 20
 _LONGEST_WAIT = 0.05
+_ROLLED_BACK = "keyfold.rolled-back-to"  # a property: the snapshot right below, of equal content
 Removed = tuple[Snapshot, str, bytes]  # with the path and the content of its file
 
 
-def rollback(table: Table, snapshot: Snapshot, tag: str = "") -> int:
+def rollback(
+    table: Table, snapshot: Snapshot, tag: str = "", epoch: Epoch | None = None
+) -> int | None:
     """Make a snapshot the newest of the table, and return its id. Snapshots and tags above it are
     removed, with the files that only they held; consumers that have read further go on after it.
-    `tag` is the one that keeps it if it has expired.
+    `tag` is the one that keeps it if it has expired. With an epoch the newest is one above it of
+    the same content, which names the epoch; None if another process did so meanwhile.
 
     Raises SnapshotExpiredError if it expires meanwhile, ConflictError if other jobs commit again
     and again, NotSupportedError if the table's rows fold by other rules since then.
@@ -41,6 +53,7 @@ def rollback(table: Table, snapshot: Snapshot, tag: str = "") -> int:
     table.check_writable()
     check_alike(table, snapshot)
     if table.server is not None:
+        check_no_token(table, epoch)
 
         def is_done() -> bool:
             return table.snapshots.latest_id() == snapshot.id
@@ -50,20 +63,54 @@ def rollback(table: Table, snapshot: Snapshot, tag: str = "") -> int:
         return snapshot.id
     with table.held() as location:
         at = replace(table.snapshots, location=location)
+        move = _Move(table, at, snapshot, epoch)
         dropped = _remove_tags(table, location, snapshot.id)
         try:
-            removed = _removed(table, at, snapshot, tag)
+            _remove_above(move, tag)
         except BaseException:
             for _, path, content in dropped:
                 table.files.publish(path, content)
             raise
-        dropped += _remove_tags(table, location, snapshot.id)  # those made meanwhile
-        dropped += _remove_changelogs(at, snapshot.id)
-        consumers.set_back(table, snapshot)
-        _set_buckets(table, location)
-    gone = {one.id: one for one, *_ in (*dropped, *removed)}
+        finally:
+            if not move.is_placed:
+                table.manifests.remove(move.written)
+        dropped += _finish(table, at, snapshot, move.note)
+    gone = {one.id: one for one, *_ in (*dropped, *move.removed)}
     free(table, list(gone.values()))
-    return snapshot.id
+    has_moved = epoch is None or move.is_placed or move.removed
+    return move.top.id if has_moved else None
+
+
+def is_repeated(table: Table, epoch: Epoch | None) -> bool:
+    """Whether the table has the epoch of a program. If that is the last thing it did, a rollback
+    which was killed right after it is finished.
+    """
+    newest = None if epoch is None else table.snapshots.latest()
+    if epoch is None or not is_committed(table, epochs_of(table, newest), epoch):
+        return False
+    target = None if newest is None else table.snapshots.find(newest.id - 1)
+    if newest is None or target is None or not _is_note(newest, target):
+        return True
+    with table.held() as location:
+        at = replace(table.snapshots, location=location)
+        dropped = _finish(table, at, target, newest)
+    free(table, [one for one, *_ in dropped])
+    return True
+
+
+def _is_note(found: Snapshot, target: Snapshot) -> bool:
+    """Whether a snapshot is the one with which the table went back to the one below."""
+    return (found.properties or {}).get(_ROLLED_BACK) == str(target.id)
+
+
+def check_no_token(table: Table, epoch: Epoch | None) -> None:
+    """Raises NotSupportedError if there is an epoch, where a server goes back by itself."""
+    if epoch is not None:
+        raise NotSupportedError(
+            f"table {table.layout.name} is in a REST catalog, whose server moves it to older "
+            "snapshots and notes no token with that: call it without one (txnAppId and txnVersion "
+            "unset), and look at the newest snapshot before you repeat it"
+        )
 
 
 def check_alike(table: Table, snapshot: Snapshot) -> None:
@@ -80,65 +127,144 @@ def check_alike(table: Table, snapshot: Snapshot) -> None:
         )
 
 
-def _removed(table: Table, at: Snapshots, target: Snapshot, tag: str) -> list[Removed]:
+@dataclass
+class _Move:
+    """One rollback on its way: what it goes back to, the snapshot that notes its epoch, files of
+    that one, whether that one has been in its place, and what has been removed.
+    """
+
+    table: Table
+    at: Snapshots
+    target: Snapshot
+    epoch: Epoch | None = None
+    note: Snapshot | None = None
+    written: list[str] = field(default_factory=list)
+    is_placed: bool = False
+    removed: list[Removed] = field(default_factory=list)
+
+    @property
+    def top(self) -> Snapshot:
+        """The newest snapshot at the end."""
+        return self.target if self.note is None else self.note
+
+    def make_note(self) -> None:
+        """Make the snapshot that notes the epoch, if there is one."""
+        if self.epoch is not None:
+            known = epochs_of(self.table, self.target)
+            told = {**carried(self.table, known, self.epoch), _ROLLED_BACK: str(self.target.id)}
+            self.note = unchanged(self.table, self.target, told, self.written)
+
+    def names_epoch(self, found: Snapshot | None) -> bool:
+        """Whether a snapshot comes after one that notes the epoch: ours, or that of a process which
+        repeats the same.
+        """
+        return found is not None and self.epoch is not None and is_named(found, self.epoch)
+
+    def step(self, number: int, path: str) -> bytes:
+        """Remove a snapshot, or put the note in its place, and return what it was."""
+        content = self.at.files.read(path)
+        if self.note is None or number != self.note.id:
+            self.at.files.remove(path)
+            return content
+        self.is_placed = True
+        self.at.files.replace(path, text_of(self.note.to_json()))
+        return content
+
+    def put_back(self, number: int, path: str, content: bytes) -> bool:
+        """Undo a step; False if another snapshot is there."""
+        if self.note is not None and self.at.find(number) == self.note:
+            self.at.files.replace(path, content)
+            return True
+        return bool(self.at.files.publish(path, content))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is above but what was committed after the table had gone back."""
+        later = max((n for n in self.at.ids() if n > self.top.id), default=None)
+        return later is None or self.names_epoch(self.at.find(later))
+
+
+def _remove_above(move: _Move, tag: str) -> None:
     """Remove the snapshots above the target. If that can't be done, they are put back."""
+    table, at, target = move.table, move.at, move.target
     is_there = at.find(target.id) is not None
     if not (at.is_kept(target.id) if is_there else tag):
         raise too_late(table, target.id)
+    move.make_note()
     if is_there:
         at.start_anew(latest=target.id)  # readers climb from there: they pass no gap
     else:
         at.begin_at(target.id)  # first: a job that dies here can be repeated
         at.files.publish(at.path(target.id), text_of(content_of(table, target, tag)))
-    removed: list[Removed] = []
+    note = move.note
     try:
-        _remove_all(table, at, target, removed)
+        if note is not None and at.find(note.id) is None:
+            move.is_placed = True  # also where an error hides the outcome
+            move.is_placed = bool(at.files.publish(at.path(note.id), text_of(note.to_json())))
+        _remove_all(move)
     except BaseException:
-        for _, path, content in reversed(removed):
-            if not at.files.publish(path, content):
+        for found, path, content in reversed(move.removed):
+            if not move.put_back(found.id, path, content):
                 break
+        if note is not None and at.find(note.id) == note:
+            at.files.remove(at.path(note.id))
         if not is_there:
             at.files.remove(at.path(target.id))
         raise
-    at.start_anew(latest=target.id)
-    return removed
+    at.start_anew(latest=move.top.id)
 
 
-def _remove_all(table: Table, at: Snapshots, target: Snapshot, removed: list[Removed]) -> None:
+def _remove_all(move: _Move) -> None:
     for _ in range(_LOSSES):
-        if _remove_down(table, at, target, removed):
+        if _remove_down(move):
             return
         time.sleep(random.uniform(0, _LONGEST_WAIT))
     raise ConflictError(
-        f"table {table.layout.name} was not rolled back to snapshot {target.id}: other jobs "
-        f"committed {_LOSSES} times meanwhile; stop them, or run it again"
+        f"table {move.table.layout.name} was not rolled back to snapshot {move.target.id}: other "
+        f"jobs committed {_LOSSES} times meanwhile; stop them, or run it again"
     )
 
 
-def _remove_down(table: Table, at: Snapshots, target: Snapshot, removed: list[Removed]) -> bool:
+def _remove_down(move: _Move) -> bool:
     """Remove the snapshots above the target, from the newest on; False if a job has committed above
     one of them. Raises SnapshotExpiredError if an expiry is about to remove the target.
     """
+    at, target = move.at, move.target
     for number in sorted((n for n in at.ids() if n > target.id), reverse=True):
         found, path = at.find(number), at.path(number)
-        if found is None:
+        if found is None or found == move.note:
             continue
-        content = at.files.read(path)
-        at.files.remove(path)
-        if at.find(number + 1) is not None:
-            at.files.publish(path, content)
+        if move.names_epoch(found):
+            return True
+        content = move.step(number, path)
+        above = at.find(number + 1)
+        if above is not None and not move.names_epoch(above):
+            move.put_back(number, path, content)
             return False
-        removed.append((found, path, content))
+        move.removed.append((found, path, content))
         if at.first_kept() > target.id:
-            raise too_late(table, target.id)
-    return not any(number > target.id for number in at.ids())
+            raise too_late(move.table, target.id)
+    return move.is_done
 
 
-def _remove_tags(table: Table, location: str, snapshot_id: int) -> list[Removed]:
-    """Remove the tags of later snapshots."""
+def _finish(table: Table, at: Snapshots, target: Snapshot, note: Snapshot | None) -> list[Removed]:
+    """Do what follows once the target, or the note above it, is the newest. Returns the snapshots
+    of tags that were made meanwhile, and of changelogs.
+    """
+    dropped = _remove_tags(table, at.location, target.id, note)
+    dropped += _remove_changelogs(at, target.id)
+    consumers.set_back(table, target)
+    _set_buckets(table, at.location)
+    return dropped
+
+
+def _remove_tags(
+    table: Table, location: str, snapshot_id: int, note: Snapshot | None = None
+) -> list[Removed]:
+    """Remove the tags of later snapshots but one."""
     found = []
     for tag in tags.all_of(table):
-        if tag.snapshot.id > snapshot_id:
+        if tag.snapshot.id > snapshot_id and tag.snapshot != note:
             path = f"{location}/tag/{PREFIX}{tag.name}"
             found.append((tag.snapshot, path, table.files.read(path)))
             table.files.remove(path)

@@ -25,6 +25,8 @@ from keyfold.storage.metadata.snapshots import (  # fmt: skip
 from keyfold.storage.table import Table
 from keyfold.stores.files import UnsettledError
 
+APPEND = "APPEND"
+
 
 @dataclass(frozen=True)
 class Entries:
@@ -78,6 +80,16 @@ def attempt(
         return None
     keep_listed(table.manifests, snapshot, listed)
     return int(snapshot.id)
+
+
+def unchanged(
+    table: Table, base: Snapshot, properties: Mapping[str, str], written: list[str]
+) -> Snapshot:
+    """A snapshot above `base` that differs from it by its properties alone; the caller publishes
+    it. The names of the files that it needs are added to `written` beforehand.
+    """
+    by = CommitInfo(str(uuid.uuid4()), APPEND, properties=properties)
+    return _prepare(table, by, base, Entries(()), written)[0]
 
 
 def _remove(table: Table, entries: Entries, written: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from keyfold.errors import ConflictError, SnapshotExpiredError, UnknownOutcomeError
 from keyfold.storage.commits.answers import Answer, Late, NeedsChangelog, UnseenKeys
-from keyfold.storage.commits.attempts import CommitInfo, Entries, attempt
+from keyfold.storage.commits.attempts import APPEND, CommitInfo, Entries, attempt
 from keyfold.storage.commits.compaction import Compaction, fitting
 from keyfold.storage.commits.conflicts import (
     COMPACT,
@@ -62,7 +62,6 @@ from keyfold.storage.metadata.table_statistics import TableStatistics
 from keyfold.storage.table import Table
 from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, StoredKeys, WriteSpec
 
-APPEND = "APPEND"
 OVERWRITE = "OVERWRITE"
 ANALYZE = "ANALYZE"
 

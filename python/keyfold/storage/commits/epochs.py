@@ -10,6 +10,7 @@ that has it. If that may have expired, the entries that it had are lost, which i
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Mapping
@@ -109,6 +110,22 @@ def _lower(table: Table, epoch: Epoch, last: int) -> TableError:
         "for each statement of one batch, set a name of its own by option txnAppId, or "
         "token=(name, version) in Python; a streaming query needs the checkpoint with which it "
         "wrote last"
+    )
+
+
+def is_named(snapshot: Snapshot, epoch: Epoch) -> bool:
+    """Whether a snapshot itself names an epoch as the last one of its stream."""
+    text = (snapshot.properties or {}).get(PROPERTY, "")
+    with contextlib.suppress(ValueError, TypeError, LookupError):  # damage, or one that names none
+        return bool(json.loads(text)["last"][epoch.stream][0] == epoch.number)
+    return False
+
+
+def passed_over(table: Table, epoch: Epoch) -> str:
+    """The line of a log that tells the user of a statement which the table had already."""
+    return (
+        f"NOTE: table {table.layout.name} has version {epoch.number} of '{epoch.stream}' already: "
+        "this statement has changed nothing"
     )
 
 

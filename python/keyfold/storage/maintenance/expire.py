@@ -69,10 +69,11 @@ def expire(table: Table, retention: Retention) -> int:
         with contextlib.suppress(SnapshotExpiredError), table.reading(last):
             if last is None or last.id != end or len(snapshots) == 1:
                 return 0  # another expiry is ahead of this one
-            if not _is_announced(table, replace(table.snapshots, location=location), begin, end):
+            at = replace(table.snapshots, location=location)
+            if not _is_announced(table, at, begin, last):
                 return 0
             if ChangelogRetention.of(table.options).is_longer:
-                Changelogs(replace(table.snapshots, location=location)).keep(snapshots[:-1])
+                Changelogs(at).keep(snapshots[:-1])
                 told = [replace(s, changelog_manifest_list=None) for s in snapshots[:-1]]
                 snapshots = [*told, snapshots[-1]]  # as if their changelogs were another's
             keeping = pins(table, writes_changelogs=writes_changelogs(table))
@@ -80,21 +81,23 @@ def expire(table: Table, retention: Retention) -> int:
             table.files.remove_all(_data_files(table, snapshots, keeping, again))
             for paths in _metadata(table.manifests, snapshots, keeping, again):
                 table.files.remove_all([f"{table.layout.location}/{path}" for path in paths])
-            replace(table.snapshots, location=location).remove_expired(begin, end)
+            at.remove_expired(begin, end)
             return len(snapshots) - 1
     return 0
 
 
-def _is_announced(table: Table, snapshots: Snapshots, begin: int, end: int) -> bool:
-    """Whether the expiry may begin. It looks for tags and branches after it has said what it will
-    remove, and gives way to a consumer that begins meanwhile and to a rollback, which removes the
-    newest snapshot: both look afterwards whether they came too late.
+def _is_announced(table: Table, snapshots: Snapshots, begin: int, last: Snapshot) -> bool:
+    """Whether the expiry may begin, up to the snapshot `last`. It looks for tags and branches after
+    it has said what it will remove, and gives way to a consumer that begins meanwhile and to a
+    rollback, which removes the newest snapshot, or has put another in the place of `last`: both
+    look afterwards whether they came too late.
     """
-    newest = snapshots.latest_id()
+    newest, end = snapshots.latest_id(), last.id
     snapshots.announce_earliest(end)
     needed = least_needed(table)
     is_free = needed is None or needed >= end
-    if is_free and newest is not None and newest >= end and snapshots.find(newest) is not None:
+    is_there = newest is not None and (newest <= end or snapshots.exists(newest))
+    if is_free and is_there and snapshots.find(end) == last:
         return True
     if snapshots.first_kept() == end:
         snapshots.begin_at(begin)

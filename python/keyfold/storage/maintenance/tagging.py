@@ -43,7 +43,7 @@ def create(
             if if_not_exists:
                 return None
             raise _there(table, name)
-        if not is_held(table, found.id, name):
+        if not is_held(table, found, name):
             table.files.remove(path)
             raise too_late(table, found.id)
     return tags.require(table, name)
@@ -99,7 +99,7 @@ def replace(
         path = f"{location}/tag/{PREFIX}{name}"
         kept = table.files.read(path)
         table.files.replace(path, content)
-        if not is_held(table, found.id, name):
+        if not is_held(table, found, name):
             table.files.replace(path, kept)
             raise too_late(table, found.id)
     _free(table, old)
@@ -159,11 +159,13 @@ def check_own(table: Table, doing: str) -> None:
         )
 
 
-def is_held(table: Table, snapshot_id: int, name: str = "") -> bool:
-    """Whether a snapshot is kept whole, by itself or by another tag than this one."""
-    if table.snapshots.is_kept(snapshot_id):
+def is_held(table: Table, snapshot: Snapshot, name: str = "") -> bool:
+    """Whether a snapshot is kept whole, by itself or by another tag than this one. After a rollback
+    another may have its number.
+    """
+    if table.snapshots.is_kept(snapshot.id) and table.snapshots.find(snapshot.id) == snapshot:
         return True
-    return any(tag.snapshot.id == snapshot_id for tag in tags.all_of(table) if tag.name != name)
+    return any(tag.snapshot == snapshot for tag in tags.all_of(table) if tag.name != name)
 
 
 def too_late(table: Table, snapshot_id: int) -> SnapshotExpiredError:
