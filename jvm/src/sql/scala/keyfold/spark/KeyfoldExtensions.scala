@@ -35,7 +35,7 @@ final class KeyfoldExtensions extends (SparkSessionExtensions => Unit) {
     Seq(DeletesFromTables, ColumnsOfStreams).foreach(rule => extensions.injectOptimizerRule(_ => rule))
     extensions.injectPreCBORule(_ => StatesOfRows)
     Seq(SessionCatalogTables, RefusedFolds).foreach(rule => extensions.injectCheckRule(_ => rule))
-    extensions.injectColumnar(_ => FoldOperators)
+    Seq(FoldOperators, KeyReads).foreach(rule => extensions.injectColumnar(_ => rule))
     UnqualifiedFunctions.inject(extensions)
     Unnest.inject(extensions)
     ForkServer.startInBackground()

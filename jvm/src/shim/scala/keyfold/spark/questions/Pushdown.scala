@@ -53,6 +53,12 @@ object Pushdown {
     case _ => None
   }
 
+  /** How many values a column may have, by each condition that lists them. */
+  def values(column: String, conditions: Seq[Predicate]): Seq[Int] = conditions.collect {
+    case one if Set("=", "<=>", "IN")(one.name) && one.children.headOption.flatMap(named).contains(column) =>
+      one.children.length - 1
+  }
+
   /** The name of a column, None of a struct's field. */
   def named(expression: Expression): Option[String] = expression match {
     case column: NamedReference if column.fieldNames.length == 1 => column.fieldNames.headOption

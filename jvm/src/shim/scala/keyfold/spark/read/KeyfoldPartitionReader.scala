@@ -11,12 +11,12 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, Par
 import org.apache.spark.sql.keyfold.arrow.ArrowBatchReader
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
-/** Executor side: the batches of one task, as a worker sends them. The worker goes back to the pool
-  * when its stream and its closing answer are read; otherwise its connection is closed.
+/** Executor side, or the driver's where no task asks: the batches of one task, as a worker sends them. The worker
+  * goes back to the pool when its stream and its closing answer are read; otherwise its connection is closed.
   */
 final class KeyfoldPartitionReader(scan: String, splits: String, name: String)
     extends PartitionReader[ColumnarBatch] {
-  private lazy val lease = WorkerPool.ofTasks.take(TaskContext.get())
+  private lazy val lease = Option(TaskContext.get()).fold(WorkerPool.ofTasks.take())(WorkerPool.ofTasks.take)
   private lazy val batches = open()
   private var metrics: Array[CustomTaskMetric] = Array.empty
   private var rows = 0L

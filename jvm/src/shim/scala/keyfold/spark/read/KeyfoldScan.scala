@@ -59,6 +59,10 @@ final case class KeyfoldScan(
   def parts: Map[String, Any] =
     if (summary.isEmpty) Pushdown.parts(columns, table.readable) else Map.empty
 
+  /** The most keys that conditions name which Python decides: none if they leave a column of the key open. */
+  def keysAsked: Option[Double] = Option(table.description.primaryKey.map(Pushdown.values(_, enforced)))
+    .filter(counts => summary.isEmpty && counts.forall(_.nonEmpty)).map(_.map(_.min.toDouble).product)
+
   override def readSchema(): StructType = columns
   override def toBatch(): Batch = this
   override def columnarSupportMode(): ColumnarSupportMode = ColumnarSupportMode.SUPPORTED
