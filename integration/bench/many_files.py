@@ -78,9 +78,9 @@ BESIDE = "plan of one partition while a thread plans everything: median, longest
 ABOUT = """\
 `python -m integration.bench.many_files` wrote this section. Tables have partitions of 100 buckets
 with one file each, of statistics over seven columns; they are made of manifests alone, whose data
-files do not exist. Each size has a process of its own. Seconds of processor, as other work shared
-the cores, but for plans beside another: those are of the clock. Plans through Spark are in two
-sessions more; their processor is that of the JVM and of all its Python. One run."""
+files do not exist. Each size has a process of its own. Seconds of processor, but for plans beside
+another: those are of the clock. Plans through Spark are in two sessions more; their processor is
+that of the JVM and of all its Python. One run."""
 
 
 def new_table(key: str = "p,k", **options: str) -> NewTable:

@@ -45,10 +45,10 @@ ABOUT = """\
 `python -m integration.bench.many_files_of_others` wrote this section. keyfold (from Python) and
 Paimon's Java library plan and write the same tables, those of the section before; Delta's and
 Iceberg's have as many files, in one commit. The first call in a process / the next, in seconds of
-processor of the whole process, JIT compilers included; one run, beside other work. A plan of
-Paimon's is its splits, one of Delta's the names of files, one of Iceberg's its tasks of files, and
-one of keyfold's what its tasks are made of. Iceberg runs in a Spark of its own, which writes its
-row, as Delta's does."""
+processor of the whole process, JIT compilers included; one run. A plan of Paimon's is
+its splits, one of Delta's the names of files, one of Iceberg's its tasks of files, and one of
+keyfold's what its tasks are made of. Iceberg runs in a Spark of its own, which writes its row, as
+Delta's does."""
 CHART = "benchmarks-files.png"
 OWN = -1  # the partition that is written to
 

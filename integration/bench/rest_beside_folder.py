@@ -30,6 +30,8 @@ LEFT_OUT = ("expiry", "orphan")  # they work on files, which no catalog has
 def made(options: Mapping[str, str], files: int) -> Any:
     """The catalog, with a table of so many files and a partition of a row."""
     catalog = open_catalog("test", options)
+    if ["default"] not in catalog.list_namespaces():
+        catalog.create_namespace(["default"], {})
     many_files.fill(catalog.create_table(["default"], "t", many_files.new_table()), files)
     given = dict(options)
     connected = keyfold.connect(given.pop("warehouse"), **given)
