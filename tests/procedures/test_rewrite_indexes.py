@@ -12,6 +12,7 @@ from tests.procedures.called import called
 from tests.read import harness
 from tests.read.harness import where
 from tests.storage import tables
+from tests.storage.snapshots import expired, tag
 from tests.write.test_file_indexes import COLUMNS, SMALL, asked, beside, live, put
 
 FILTERS = {name: value for name, value in SMALL.items() if name.startswith("file_index")}
@@ -85,6 +86,22 @@ def test_filters_that_files_had_before(tmp_path: Path) -> None:
         found = altered(found, tmp_path, file_index__bloom_filter__k__fpp=fpp)
         assert called(found, "rewrite_file_index")[0]["written_indexes"] == 2
         assert len(harness.rows(found)) == 100
+
+
+def test_those_that_are_replaced_go_with_their_snapshots(tmp_path: Path) -> None:
+    found, shown = made(tmp_path, file_index__in_manifest_threshold="0 b"), list[set[str]]()
+    for fpp in ("0.1", "0.01", "0.05"):
+        found = altered(found, tmp_path, file_index__bloom_filter__k__fpp=fpp)
+        called(found, "rewrite_file_index")
+        found = tables.reload(found)
+        shown.append({name for file in live(found) for name in file.extra_files})
+        if fpp == "0.01":
+            tag(found, found.snapshot_id or 0)
+    assert {*beside(found)} == set[str]().union(*shown)
+    assert len(beside(found)) == 6
+    assert expired(found) > 2
+    assert {*beside(found)} == shown[1] | shown[2]
+    assert asked(found, *range(100)) == [*range(100)]
 
 
 def test_two_calls_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

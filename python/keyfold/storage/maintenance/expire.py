@@ -7,7 +7,7 @@ proportional to what expires: the files that expiring snapshots dropped, never t
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -126,7 +126,7 @@ def _data_files(
     tags = {tag.id for tag in keeping.tags}
     for snapshot in snapshots[:-1]:
         for file in logged_files(manifests, snapshot) if snapshot.id not in tags else ():
-            dropped[_place(file)] = file, snapshot.id
+            dropped |= dict.fromkeys(_places(file), (file, snapshot.id))
     if dropped and again:
         later = [snapshot for snapshot in again if snapshot.id > snapshots[-1].id]
         _leave_those_in_use_again(manifests, [snapshots[-1], *later], dropped)
@@ -134,35 +134,35 @@ def _data_files(
         return []
     elsewhere = _needed_elsewhere(manifests, keeping)
     for tag in keeping.tags if again else ():
-        elsewhere |= {file.name for file in live_of_snapshot(manifests, tag)}
+        elsewhere |= _names_in(manifests, tag)
     tagged: dict[int, frozenset[str]] = {}
     paths: list[str] = []
-    for file, number in dropped.values():
+    for (_, _, name), (file, number) in dropped.items():
         tag = keeping.nearest_tag(number)
         if tag is not None and tag.id not in tagged:
-            tagged[tag.id] = frozenset(f.name for f in live_of_snapshot(manifests, tag))
-        is_tagged = tag is not None and file.name in tagged[tag.id]
-        if not is_tagged and file.name not in elsewhere and file.external_path is None:
-            folder = file.folder(table.layout)
-            paths += [f"{folder}/{name}" for name in (file.name, *file.extra_files)]
+            tagged[tag.id] = frozenset(_names_in(manifests, tag))
+        is_tagged = tag is not None and name in tagged[tag.id]
+        if not is_tagged and name not in elsewhere and file.external_path is None:
+            paths.append(f"{file.folder(table.layout)}/{name}")
     return paths
 
 
 def _note_dropped(
     manifests: Manifests, snapshot: Snapshot, dropped: dict[Place, tuple[LiveFile, int]]
 ) -> None:
-    """Add the files that a snapshot took out, less those it put back: on another level, a file is
-    the same.
+    """Add the files that a snapshot took out, less those it put back: on another level, or with
+    another index, a file is the same.
 
     Its manifests are missing only if an expiry removed them, after the files they name.
     """
     delta = []
     with unless_missing():
         delta = list(manifests.changes(snapshot))
-    dropped |= {_place(file): (file, snapshot.id) for _, removed in delta for file in removed}
+    for _, removed in delta:
+        for file in removed:
+            dropped |= dict.fromkeys(_places(file), (file, snapshot.id))
     for added, _ in delta:
-        for file in added:
-            dropped.pop(_place(file), None)
+        _leave(added, dropped)
 
 
 def _leave_those_in_use_again(
@@ -173,12 +173,25 @@ def _leave_those_in_use_again(
     """
     for snapshot in again:
         around = Asked.around((file.partition, file.bucket) for file, _ in dropped.values())
-        for file in live_where(manifests, snapshot, around)[0]:
-            dropped.pop(_place(file), None)
+        _leave(live_where(manifests, snapshot, around)[0], dropped)
 
 
-def _place(file: LiveFile) -> Place:
-    return file.partition, file.bucket, file.name
+def _leave(files: Iterable[LiveFile], dropped: dict[Place, tuple[LiveFile, int]]) -> None:
+    """Take files that are there out of `dropped`."""
+    for file in files:
+        for place in _places(file):
+            dropped.pop(place, None)
+
+
+def _places(file: LiveFile) -> list[Place]:
+    """A data file and those beside it, which others replace where its index is written anew."""
+    return [(file.partition, file.bucket, name) for name in (file.name, *file.extra_files)]
+
+
+def _names_in(manifests: Manifests, snapshot: Snapshot) -> set[str]:
+    """The names of the files of a snapshot, and of those beside them."""
+    found = live_of_snapshot(manifests, snapshot)
+    return {name for file in found for name in (file.name, *file.extra_files)}
 
 
 def _needed_elsewhere(manifests: Manifests, keeping: Pins) -> set[str]:
