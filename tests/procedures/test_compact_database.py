@@ -3,10 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import keyfold
 from keyfold import TableError
+from keyfold.procedures import compact_database
+from keyfold.storage.catalogs.warehouse import WarehouseCatalog
 
 
 def made(folder: Path) -> keyfold.Catalog:
@@ -55,3 +58,30 @@ def test_a_table_that_fails(tmp_path: Path) -> None:
         "committed",
     ]
     assert lost.name in found.to_pylist()[1]["message"]
+
+
+def test_an_error_of_a_library_and_a_namespace_that_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody foresees all of them; what is there is compacted."""
+    catalog, compacted, listed = (
+        made(tmp_path),
+        compact_database.compacted,
+        WarehouseCatalog.list_namespaces,
+    )
+
+    def failing(runner: Any, load: Any, *more: Any, **named: Any) -> Any:
+        if load().layout.name.endswith("a.u"):
+            raise pa.ArrowInvalid("of the library")
+        return compacted(runner, load, *more, **named)
+
+    monkeypatch.setattr(compact_database, "compacted", failing)
+    monkeypatch.setattr(WarehouseCatalog, "list_namespaces", lambda one: [*listed(one), ["aa"]])
+    found = catalog.compact().to_pylist()
+    assert {row["table"]: row["status"] for row in found} == {
+        **dict.fromkeys(("a.t", "b.t", "b.u"), "committed"),
+        "a.u": "failed",
+    }
+    assert [row["message"] for row in found if row["status"] == "failed"] == [
+        "ArrowInvalid: of the library"
+    ]

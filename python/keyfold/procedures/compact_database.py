@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
 from keyfold.compact.running_job import compacted
-from keyfold.errors import KeyfoldError, TableError
+from keyfold.errors import KeyfoldError, NoSuchNamespaceError, TableError
 from keyfold.procedures.declare import (
     CALL_OPTIONS,
     CatalogCall,
@@ -36,7 +38,14 @@ def _compact(
     for namespace in sorted(call.catalog.list_namespaces()):
         if databases.fullmatch(".".join(namespace)) is None:
             continue
-        for table in sorted(call.catalog.list_tables(namespace)):
+        try:
+            listed = sorted(call.catalog.list_tables(namespace))
+        except NoSuchNamespaceError:
+            continue  # dropped meanwhile
+        except Exception as error:
+            found.append({"table": ".".join(namespace), **_failed(call, error, namespace)})
+            continue
+        for table in listed:
             name = ".".join((*namespace, table))
             is_left = others is not None and others.fullmatch(name) is not None
             if tables.fullmatch(name) is not None and not is_left:
@@ -63,13 +72,22 @@ def _of_table(
         if loaded.options.expires_partitions:
             expire_due(loaded)
         steps = compacted(call.caller, load, "full", options=options)
-    except (KeyfoldError, OSError) as error:
-        call.caller.note(f"compact_database: {table}: {error}", is_bad=True)
-        return {"steps": 0, "status": "failed", "message": str(error)}
+    except pa.ArrowCancelled:
+        raise
+    except Exception as error:
+        return _failed(call, error, [*namespace, table])
     counts = Counter(step["status"] for step in steps)
     status = next(one for one in _WORST if counts[one])
     message = next((step["message"] for step in steps if step["status"] == status), None)
     return {"steps": counts.total() - counts["skipped"], "status": status, "message": message}
+
+
+def _failed(call: CatalogCall, error: Exception, name: list[str]) -> dict[str, Any]:
+    """The outcome of what failed, whatever raised the error: libraries have errors of their own."""
+    is_told = isinstance(error, KeyfoldError | OSError)
+    text = str(error) if is_told else f"{type(error).__name__}: {error}"
+    call.caller.note(f"compact_database: {'.'.join(name)}: {text}", is_bad=True)
+    return {"steps": 0, "status": "failed", "message": text}
 
 
 COMPACT_DATABASE = Procedure(

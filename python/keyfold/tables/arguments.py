@@ -65,6 +65,12 @@ CALLED: Mapping[str, Procedure] = {
     if name
 }
 
+OF_CATALOG: Mapping[str, Procedure] = {
+    command_of(procedure): procedure
+    for procedure in procedures().values()
+    if not procedure.needs_spark and procedure.of_catalog
+}
+
 COMMANDS: Mapping[str, tuple[str, tuple[Argument, ...]]] = {
     "ls": ("list namespaces, or the tables of one", (_argument("namespace", nargs="?"),)),
     "report": (
@@ -134,6 +140,10 @@ COMMANDS: Mapping[str, tuple[str, tuple[Argument, ...]]] = {
             ),
         )
         for name, procedure in CALLED.items()
+    },
+    **{
+        name: (procedure.purpose, tuple(map(_of_parameter, procedure.parameters)))
+        for name, procedure in OF_CATALOG.items()
     },
 }
 

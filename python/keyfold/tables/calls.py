@@ -17,7 +17,7 @@ from keyfold.errors import NotSupportedError
 from keyfold.options.changelogs import is_awaited
 from keyfold.options.names import without_effect
 from keyfold.procedures import expiry
-from keyfold.procedures.declare import Procedure, ProcedureCall, Rows
+from keyfold.procedures.declare import CatalogCall, Procedure, ProcedureCall, Rows
 from keyfold.resources.threads import done
 from keyfold.storage.table import Table, open_newest
 from keyfold.tables.rows.optional import progress
@@ -112,6 +112,12 @@ def rows(
     """The rows of a procedure."""
     with session.working():
         return procedure.rows(call(session, load, token), arguments)
+
+
+def rows_of_catalog(session: Session, procedure: Procedure, **arguments: Any) -> Rows:
+    """The rows of a procedure about the tables of a catalog."""
+    with session.working():
+        return procedure.rows(CatalogCall(session.catalog(), Here(session)), arguments)
 
 
 def table_of(procedure: Procedure, found: Rows) -> pa.Table:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from keyfold.errors import NoSuchNamespaceError, NoSuchTableError, TableError
 from keyfold.procedures.declare import CONDITION
 from keyfold.tables import calls, column_definitions
-from keyfold.tables.arguments import CALLED
+from keyfold.tables.arguments import CALLED, OF_CATALOG
 from keyfold.tables.connection import Catalog, connect
 from keyfold.tables.loading import files
 from keyfold.tables.printing import Rows, listed, print_json, print_table
@@ -238,6 +238,13 @@ def _call(catalog: Catalog, asked: Arguments) -> Rows:
     return list(calls.rows(table._session, table._load, procedure, token=token, **given))
 
 
+def _call_of_catalog(catalog: Catalog, asked: Arguments) -> Rows:
+    """The rows of a procedure about a catalog's tables."""
+    procedure = OF_CATALOG[asked.table_command]
+    given = {one.name: getattr(asked, one.name) for one in procedure.parameters}
+    return calls.rows_of_catalog(catalog._session, procedure, **given)
+
+
 def _rows(made: Callable[[Table, Arguments], pa.Table]) -> Callable[[Catalog, Arguments], Rows]:
     return lambda catalog, asked: list(made(catalog.table(asked.table), asked).to_pylist())
 
@@ -258,4 +265,5 @@ _COMMANDS: Mapping[str, Callable[[Catalog, Arguments], Rows]] = {
     "files": _rows(lambda table, _: table.files()),
     "show": _rows(lambda table, asked: table.metadata(asked.name)),
     **dict.fromkeys(CALLED, _call),
+    **dict.fromkeys(OF_CATALOG, _call_of_catalog),
 }

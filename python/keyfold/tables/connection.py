@@ -12,7 +12,6 @@ import pyarrow as pa
 from keyfold.errors import NamespaceExistsError, NoSuchTableError
 from keyfold.lookup.row_group_cache import DEFAULT as LOOKUP_MEMORY
 from keyfold.procedures.compact_database import COMPACT_DATABASE
-from keyfold.procedures.declare import CatalogCall
 from keyfold.storage.catalogs.namespaces import DEFAULT
 from keyfold.storage.catalogs.table_names import parsed
 from keyfold.storage.catalogs.views import StoredView
@@ -20,7 +19,7 @@ from keyfold.storage.schema.definition import NewTable
 from keyfold.stores.local import local_path
 from keyfold.tables import column_definitions
 from keyfold.tables.argument_types import checked
-from keyfold.tables.calls import Here, note_options, table_of
+from keyfold.tables.calls import note_options, rows_of_catalog, table_of
 from keyfold.tables.column_definitions import Schema
 from keyfold.tables.doors import as_store_errors, doors
 from keyfold.tables.report import Report, report
@@ -182,9 +181,7 @@ class Catalog:
         """
         given: dict[str, Any] = {"including_databases": namespaces, "including_tables": tables}
         given |= {"excluding_tables": excluding, "options": options}
-        call = CatalogCall(self._session.catalog(), Here(self._session))
-        with self._session.working():
-            return table_of(COMPACT_DATABASE, COMPACT_DATABASE.rows(call, given))
+        return table_of(COMPACT_DATABASE, rows_of_catalog(self._session, COMPACT_DATABASE, **given))
 
     def create_table(
         self,
