@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from keyfold.files.indexes.bitmap_values import HeldValues, held_values
@@ -23,6 +24,7 @@ BLOOM_KIND, BITMAP_KIND = "bloom-filter", "bitmap"
 _MOST_BITMAP = 1 << 20  # bytes: of more, reading the file is as quick
 _EMBEDDED = "="  # before the text of an index that is no file
 _MOST_COLUMNS = 1 << 12
+_KEPT_HASHES = 1 << 10
 HEAD = 1 << 16  # bytes that are read at first: the whole of a small index
 Spans = Sequence[tuple[int, int]]
 Parts = Mapping[str, Mapping[str, bytes]]  # the bytes of indexes, by column and kind
@@ -111,7 +113,13 @@ class ColumnIndex:
         bloom = self.bloom
         if bloom is None or hashed is None:
             return None
-        return lambda value: bloom.may_hold(hashed(value))
+        return lambda value: bloom.may_hold(_hashed(hashed, value))
+
+
+@lru_cache(maxsize=_KEPT_HASHES)
+def _hashed(by: Callable[[Any], int], value: Any) -> int:
+    """The hash of a value: a scan asks the filters of all files for one."""
+    return by(value)
 
 
 def indexes_of(

@@ -103,7 +103,7 @@ class _Asked:
         if not names:
             return True
         layout = self.table.layout
-        folder, own = file.folder(layout), tuple(names.values())
+        folder, own = file.folder(layout) if is_file(index) else "", tuple(names.values())
         indexes = stored_indexes(self.table.files, folder, index, own)
         ranges = {}
         for name, was in names.items():
