@@ -58,7 +58,6 @@ READ_ONLY = (
     {"metadata.iceberg.storage": "table-location"},
 )
 REFUSED = (
-    {"postpone.merge-on-read": "true", "bucket": "-2"},
     {"manifest.format": "orc"},
     {"manifest.format": "parquet"},
     {"data-file.path-directory": "data"},

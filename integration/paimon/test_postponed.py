@@ -13,27 +13,34 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import keyfold as keyfold_python
 from integration.keyed import create_keyed
 from integration.paimon.library import Paimon
 from integration.paimon.sides import Java, Keyfold, Shape
+from integration.planning.plans import plan_of
 from keyfold.testing.tables import Record
 
 COLUMNS = {"k": "INT", "v": "INT", "p": "DATE"}
 HISTORIES = int(os.environ.get("KEYFOLD_TURNS", "2"))
 SEEN = "postpone.batch-write-fixed-bucket"
+MERGED = "postpone.merge-on-read"
 
 
 class History:
     """One table by turns, and the rows that it must show."""
 
-    def __init__(self, draw: random.Random, ours: Keyfold, java: Java, name: str) -> None:
-        self.draw, self.ours, self.java, self.name = draw, ours, java, name
+    def __init__(
+        self, draw: random.Random, ours: Keyfold, java: Java, name: str, *, merges: bool
+    ) -> None:
+        self.draw, self.ours, self.java, self.name, self.merges = draw, ours, java, name, merges
         self.sums = draw.random() < 0.5
         options = {"bucket": "-2", "postpone.default-bucket-num": str(draw.randint(1, 4))}
         options |= {"num-sorted-run.compaction-trigger": str(draw.randint(2, 5))}
+        options |= {MERGED: str(merges).lower()}
         if self.sums:
             options |= {"merge-engine": "aggregation", "fields.v.aggregate-function": "sum"}
         draw.choice((java, ours)).create(Shape(name, COLUMNS, ("p", "k"), ("p",), options))
@@ -62,7 +69,7 @@ class History:
             rows = [(0, row) for _, row in rows]
             self.table.upsert([row for _, row in rows])
             if is_seen:
-                self.fold(rows)
+                self.fold(self.wanted, rows)
             else:
                 self.waiting += rows
         else:
@@ -71,31 +78,33 @@ class History:
                 self.java.compact(self.name, full=full)
             else:
                 self.table.compact(strategy="full" if full else "minor")
-            self.fold(self.waiting)
+            self.fold(self.wanted, self.waiting)
             self.waiting = []
 
-    def fold(self, rows: list[Record]) -> None:
+    def fold(self, wanted: dict[int, int], rows: list[Record]) -> None:
         """The rows come to be seen."""
         for kind, row in rows:
             key, value = row["k"], row["v"]
-            before = self.wanted.pop(key, 0)
+            before = wanted.pop(key, 0)
             if kind == 0:
-                self.wanted[key] = before + value if self.sums else value
+                wanted[key] = before + value if self.sums else value
 
     def check(self, what: Any) -> None:
-        """Both read the rows, each once."""
-        layout = self.ours.table(self.name).layout
-        for side in (self.java, self.ours):
+        """Both read the rows, each once, and keyfold those that wait if the table says so."""
+        layout, merged = self.ours.table(self.name).layout, dict(self.wanted)
+        if self.merges:
+            self.fold(merged, self.waiting)
+        for side, wanted in ((self.java, self.wanted), (self.ours, merged)):
             found = side.read(layout, self.name).to_pylist()
-            assert {row["k"]: row["v"] for row in found} == self.wanted, (side, what)
-            assert len(found) == len(self.wanted)
+            assert {row["k"]: row["v"] for row in found} == wanted, (side, what)
+            assert len(found) == len(wanted)
 
 
 def test_turns(paimon: Paimon, tmp_path: Path, seed: int) -> None:
     ours, draw = Keyfold(tmp_path), random.Random(seed)
     java = Java(tmp_path, paimon)
     for number in range(HISTORIES):
-        history = History(draw, ours, java, f"t{number}")
+        history = History(draw, ours, java, f"t{number}", merges=number % 2 == 1)
         for step in range(10):
             history.turn(step)
             history.check((number, step))
@@ -126,9 +135,39 @@ def test_statements(
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{SEEN}' = 'false')")
     spark.sql(f"INSERT INTO {table} SELECT id, 4 FROM range(65, 80)")
     assert shown() == wanted
+    merged = wanted | dict.fromkeys(range(50, 65), 3) | dict.fromkeys(range(65, 80), 4)
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{MERGED}' = 'true', '{SEEN}' = 'true')")
+    check_merged(spark, table, merged)
     spark.sql(f"CALL keyfold.sys.compact(table => '{short}')")
-    wanted |= dict.fromkeys(range(50, 65), 3) | dict.fromkeys(range(65, 80), 4)
-    assert shown() == wanted
+    assert shown() == merged
+    spark.sql(f"UPDATE {table} SET v = 5 WHERE k = 79")
+    assert shown() == merged | {79: 5}
+
+
+def check_merged(spark: SparkSession, table: str, wanted: dict[int, int]) -> None:
+    """Scans show rows that wait, and what does not go by them is refused."""
+    rows = spark.table(table)
+    assert "of rows without buckets" in plan_of(rows)
+    assert {row.k: row.v for row in rows.collect()} == wanted
+    assert rows.count() == len(wanted)
+    (found,) = spark.sql(f"SELECT min(k), max(k), sum(v) FROM {table}").collect()
+    assert tuple(found) == (0, max(wanted), sum(wanted.values()))
+    assert [row.v for row in rows.where("k = 79").collect()] == [wanted[79]]
+    assert rows.where("v = 3").count() == list(wanted.values()).count(3)
+    assert [row.k for row in rows.orderBy("k").limit(3).collect()] == sorted(wanted)[:3]
+    found = spark.sql(f"SELECT /*+ BROADCAST(t) */ o.id FROM range(100) o JOIN {table} t ON id = k")
+    assert found.count() == len(wanted)
+    hinted = f"SELECT /*+ LOOKUP(t) */ t.v FROM range(100) o JOIN {table} t ON CAST(id AS INT) = k"
+    for refused in (
+        f"UPDATE {table} SET v = 5 WHERE k = 79",
+        f"DELETE FROM {table} WHERE v = 3",
+        f"SELECT k, _bucket FROM {table}",
+        hinted,
+    ):
+        with pytest.raises(PySparkException, match="rows wait for their buckets"):
+            spark.sql(refused).collect()
+    with pytest.raises(PySparkException, match=f"option {MERGED} is 'true'"):
+        spark.sql(f"SELECT * FROM {table} CHANGES FROM VERSION 1 TO VERSION 2").collect()
 
 
 def test_streams(spark: SparkSession, fresh_name: Callable[[], str], tmp_path: Path) -> None:

@@ -30,7 +30,6 @@ def changed(folder: Path, **options: str) -> TableLayout:
         ("manifest__format", "orc"),
         ("data_file__path_directory", "data"),
         ("query_auth__enabled", "true"),
-        ("postpone__merge_on_read", "true"),
         ("branch", "b"),
         ("scan__snapshot_id", "1"),
         ("scan__mode", "from-snapshot"),
@@ -71,7 +70,6 @@ def test_readable_but_not_writable(tmp_path: Path, option: str, value: str) -> N
     [
         ("query_auth__enabled", "true"),
         ("scan__tag_name", "a"),
-        ("postpone__merge_on_read", "true"),
     ],
 )
 def test_what_only_readers_must_honour(tmp_path: Path, option: str, value: str) -> None:

@@ -24,6 +24,7 @@ from keyfold.read.request import ReadRequest
 from keyfold.read.splits import Splitting
 from keyfold.storage.metadata.entries import LiveFile, identifier
 from keyfold.storage.table import Table, reads_files
+from keyfold.storage.waiting_files import check_by_buckets
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate, conjuncts
 
@@ -55,6 +56,7 @@ def plan(
     """
     if not table.layout.key:
         raise NotSupportedError(f"table {table.layout.name} has no primary key: it has no changes")
+    check_by_buckets(table, "reading changes of")
     check_columns(view(asked.view), table.layout, request.columns)
     own, of_commits = _filters(table.layout, asked, request.filters)
     head = PlanHead.of(table, replace(request, filters=own))

@@ -16,9 +16,9 @@ from keyfold.merge.plan import check_mergeable
 from keyfold.options.clusters import first_buckets
 from keyfold.read.call_options import with_options
 from keyfold.storage import support
-from keyfold.storage.metadata.entries import LiveFile, created_millis, split_of
+from keyfold.storage.metadata.entries import LiveFile, split_of
 from keyfold.storage.table import Table, reads_files
-from keyfold.storage.waiting_files import waiting
+from keyfold.storage.waiting_files import came, waiting
 from keyfold.wire.partitions import POSTPONED
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import CompactionSpec, CompactionStep, Merged, Split, Task, totals
@@ -61,7 +61,7 @@ def _planned(table: Table, files: Sequence[LiveFile], left: float) -> PlannedJob
     steps = []
     for values, found in by_partition.items():
         buckets = counts.get(values, first_buckets(table.options))
-        found = list(_within(sorted(found, key=_came), left))
+        found = list(_within(sorted(found, key=came), left))
         if not found:
             continue
         left -= sum(file.size for file in found)
@@ -81,11 +81,6 @@ def _within(files: Sequence[LiveFile], left: float) -> Iterator[LiveFile]:
         if left < 0:
             return
         yield file
-
-
-def _came(file: LiveFile) -> tuple[int, int, str]:
-    """The place of a file in the order in which its rows came."""
-    return created_millis(file), file.max_sequence, file.name
 
 
 def _tasks(base: Split, buckets: int, number: int) -> Iterator[Task]:

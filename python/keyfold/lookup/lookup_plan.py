@@ -16,9 +16,10 @@ from keyfold.read.provenance import divided
 from keyfold.read.request import ReadRequest
 from keyfold.resources.garbage import makes_many
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place, decode_keys, split_of
-from keyfold.storage.metadata.partition_bounds import Partition
+from keyfold.storage.metadata.partition_bounds import Partition, SomePartitions
 from keyfold.storage.metadata.snapshot_files import listed_count
 from keyfold.storage.table import Table
+from keyfold.storage.waiting_files import check_none_read
 from keyfold.types.literals import FLOATING, arrow_array
 from keyfold.types.logical import Atomic
 from keyfold.wire.layout import TableLayout
@@ -36,11 +37,14 @@ def plan_lookup(
     """The plan of lookups of `columns`, metadata columns among them, in the snapshot of the table.
     Rows that fail one of the `filters` that are over the primary key are not found; others are
     ignored. Keys of other partitions, or of other buckets than those of `hashes`, are not found;
-    None is all of them. Raises TableError if the table has no key.
+    None is all of them. Raises TableError if the table has no key, NotSupportedError if rows wait
+    for buckets that scans of the table read.
     """
     layout = table.layout
     if not layout.key:
         raise TableError(f"looking keys up in table {layout.name}: it has no primary key")
+    taken = None if partitions is None else SomePartitions(partitions)
+    check_none_read(table, "looking keys up in", taken)
     head = PlanHead.of(table, ReadRequest(columns, filters))
     if hashes is not None and head.chosen.bucket_hashes is None:
         head = replace(head, chosen=replace(head.chosen, bucket_hashes=tuple(hashes)))

@@ -16,6 +16,7 @@ from keyfold.merge import kinds as row_kinds
 from keyfold.merge.buffer import in_order
 from keyfold.merge.column_results import Columns, sliced
 from keyfold.merge.kinds import VALUE_KIND
+from keyfold.merge.marks.mark_columns import FIELDS, mark_columns
 from keyfold.merge.plan import MergePlan
 from keyfold.merge.run import OUTPUT_ROWS
 from keyfold.merge.sorted_run import SortedRun
@@ -28,22 +29,32 @@ _TOGETHER = 1 << 14  # rows of a batch, unless one key has more
 
 @metered("merge")
 def sort_records(
-    plan: MergePlan, batches: Sequence[pa.RecordBatch], *, ordinal: str | None = None
+    plan: MergePlan,
+    batches: Sequence[pa.RecordBatch],
+    *,
+    ordinal: str | None = None,
+    marks: bool = False,
 ) -> list[pa.RecordBatch]:
-    """The records of a write that `fold_unsorted` would fold: `plan.output`, `_VALUE_KIND` (int8),
-    and the int64 column `ordinal` if there is one. No key is in two batches.
+    """The records of a write that `fold_unsorted` would fold: `plan.reads`, `_VALUE_KIND` (int8),
+    the int64 column `ordinal` if there is one, and the marks of records if they are asked for. No
+    key is in two batches.
     """
     found = in_order(plan, batches, ordinal, is_folded=False)
     if found is None:
         return []
     step, ordinals = found
     order, kinds = step.order, step.kinds
-    arrays, fields = step.columns.taken(plan.output, order), list(plan.schema)
+    arrays = step.columns.taken(plan.reads, order)
+    fields = [plan.layout.column(name).arrow_field for name in plan.reads]
     arrays.append(row_kinds.to_array(None if kinds is None else kinds[order], len(order)))
     fields.append(pa.field(VALUE_KIND, pa.int8(), False))
     if ordinals is not None:
         arrays.append(take(ordinals, indices(order)))
         fields.append(pa.field(ordinal, pa.int64(), False))
+    if marks and step.marks is not None:
+        columns = mark_columns(step.marks, step.columns.num_rows)
+        arrays += [take(column, indices(order)) for column in columns]
+        fields += FIELDS
     return _cut(arrays, pa.schema(fields), step.starts, _TOGETHER)
 
 

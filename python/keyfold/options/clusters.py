@@ -3,7 +3,7 @@
 from typing import Any
 
 from keyfold.options.declared import DEFAULT_BUCKETS, TableOptions
-from keyfold.options.unparsed import FIRST_BUCKETS, MOST_FIRST, TO_BUCKETS
+from keyfold.options.unparsed import FIRST_BUCKETS, MOST_FIRST, READS_WAITING, TO_BUCKETS
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.partitions import POSTPONED
 
@@ -33,6 +33,11 @@ def first_buckets(options: TableOptions) -> int:
 def is_postponing(options: TableOptions) -> bool:
     """Whether jobs write rows that get their buckets later."""
     return options.bucket == POSTPONED and not options[TO_BUCKETS]
+
+
+def reads_waiting(options: TableOptions) -> bool:
+    """Whether scans merge the rows that have no buckets yet."""
+    return options.bucket == POSTPONED and options[READS_WAITING]
 
 
 def bucketing(layout: TableLayout, options: TableOptions) -> dict[str, Any]:

@@ -170,8 +170,7 @@ _EITHER: dict[str, str | None] = {
     "branch": "main",
     "data-file.path-directory": None,
 }
-_OWN_READS = {"query-auth.enabled": "false", "postpone.merge-on-read": "false"}
-NEEDED_TO_READ = _EITHER | dict.fromkeys(sorted(OTHER_ROWS)) | _OWN_READS
+NEEDED_TO_READ = _EITHER | dict.fromkeys(sorted(OTHER_ROWS)) | {"query-auth.enabled": "false"}
 NEEDED_TO_WRITE = _EITHER | {
     "data-file.external-paths": None,
     "file.format.per.level": None,

@@ -17,6 +17,9 @@ def _fixed(name: str, value: str, doc: str, **traits: Any) -> Option[str]:
 TO_BUCKETS = Option("postpone.batch-write-fixed-bucket", boolean, "true",
     "With `bucket` = -2: whether jobs write rows to buckets, where they are seen at once; if not, "
     "they are seen when `sys.compact` has given them buckets.", changes="by ALTER")
+READS_WAITING = Option("postpone.merge-on-read", boolean, "false",
+    "With `bucket` = -2: whether scans merge the rows that have no buckets yet, as if they had "
+    "come last.", changes="by ALTER")
 FIRST_BUCKETS = Option("postpone.default-bucket-num", optional(whole(1, 32767)), None,
     "With `bucket` = -2: number of buckets that a partition begins with; 4 if not set.",
     changes="by ALTER")
@@ -31,7 +34,7 @@ IN_MANIFEST = Option("file-index.in-manifest-threshold", nothing_or(byte_size), 
 READS_INDEXES = Option("file-index.read.enabled", boolean, "true",
     "Whether look-ups and scans use the indexes of files.")
 PARSED: tuple[Option[Any], ...] = (
-    TO_BUCKETS, FIRST_BUCKETS, MOST_FIRST, INDEXED, IN_MANIFEST, READS_INDEXES,
+    TO_BUCKETS, READS_WAITING, FIRST_BUCKETS, MOST_FIRST, INDEXED, IN_MANIFEST, READS_INDEXES,
 )
 KEY_NULLABLE = Option("primary-key.nullable", boolean, "false",
     "Whether key columns, all of them, may hold NULL, which is a value of its own.",

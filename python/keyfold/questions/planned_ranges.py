@@ -74,6 +74,7 @@ def _together(table: Table, reports: Sequence[ScanReport]) -> ScanReport:
         files_read=sum(one.files_read for one in reports),
         unmerged=all(one.unmerged for one in reports),
         ranges=len(reports),
+        waiting=sum(one.waiting for one in reports),
     )
 
 

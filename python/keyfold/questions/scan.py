@@ -82,6 +82,8 @@ def description(table: Table, report: ScanReport, scan: ScanSpec) -> str:
         parts.append(f"PushedAggregation: [{functions}]")
         if scan.aggregate.by:
             parts.append(f"PushedGroupBy: [{', '.join(scan.aggregate.by)}]")
+    if report.waiting:
+        parts.append(f"{report.waiting} of rows without buckets")
     if report.ranges:
         parts.append(f"planned by {report.ranges} tasks")
     if report.unmerged:

@@ -20,6 +20,7 @@ from keyfold.merge.kinds import is_retract
 from keyfold.merge.origins import ORIGIN, with_origin
 from keyfold.merge.plan import MergePlan, plan
 from keyfold.merge.run import merge_runs
+from keyfold.merge.sorted_run import SortedRun
 from keyfold.predicates.ranges import Ranges, may_be_true
 from keyfold.predicates.row_filter import RowFilter
 from keyfold.read.formats.data_file import read_file
@@ -28,6 +29,7 @@ from keyfold.read.keyrange import KeyRange
 from keyfold.read.keyset import KeySet
 from keyfold.read.provenance import Provenance, needs_number, needs_origin
 from keyfold.read.run_sizes import Batches, RunEstimate, sized_runs
+from keyfold.read.waiting.waiting_records import parted, sorted_runs, waits
 from keyfold.resources import budget
 from keyfold.resources.merge_room import MergeRoom
 from keyfold.resources.metering import count, each, reach
@@ -97,7 +99,7 @@ class _Source:
         files = [file for run in section for file in run if file.is_marked]
         if any(file.delete_rows != 0 for file in files):
             return self._whole(section)
-        if len(section) == 1 and not files:
+        if len(section) == 1 and not files and not waits(section):
             return self._raw(section[0])
         return map(self._values.kept, self._merged(section, self._plan))
 
@@ -122,8 +124,9 @@ class _Source:
             found = self._batches(run, replace(wanted, batch_bytes=size))
             return begun(found, RUN) if self._is_remote else found
 
+        stored, waiting = parted(section)
         if self._is_remote:
-            firsts = {f"{self._split.path}/{run[0].name}": run[0].size for run in section}
+            firsts = {f"{self._split.path}/{run[0].name}": run[0].size for run in stored}
             fetch_footers(self._store, firsts)
 
         few = None if self._scan.limit is None else self._batch_rows
@@ -131,7 +134,7 @@ class _Source:
             RunEstimate(self._store, self._split.path, frozenset(merge.reads)),
             MergeRoom.now(),
         )
-        runs = sized_runs(source, section, room, batches)
+        runs = [*sized_runs(source, stored, room, batches), *self._waiting(waiting, merge)]
         return merge_runs(
             merge,
             runs,
@@ -140,6 +143,16 @@ class _Source:
             round_rows=few,
             passes=None if sieve is None else sieve.flags,
         )
+
+    def _waiting(self, run: Run, merge: MergePlan) -> Sequence[SortedRun]:
+        """The records of files whose rows have no buckets yet."""
+        if not run:
+            return ()
+        assert not self._is_lookup
+        wanted = Wanted(merge.reads, kinds=True, marks=any(file.is_marked for file in run))
+        found = (batch for file in run for batch in self._file(file, wanted))
+        kept = map(self._keys.kept, found)
+        return sorted_runs(merge, kept, run[0].min_sequence, KeyRange.of(self._split, merge.layout))
 
     def _whole(self, section: Section) -> Iterator[pa.RecordBatch]:
         """The rows of a section if the values of all columns decide whether a row exists."""

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import methodcaller
 
+import numpy as np
+
 from keyfold.files.column_mapping import bounds
 from keyfold.files.sections import sections
 from keyfold.options.calls import READ_OPTIMIZED, value
@@ -23,6 +25,7 @@ from keyfold.read.plan_head import PlanHead
 from keyfold.read.provenance import divided
 from keyfold.read.request import ReadRequest
 from keyfold.read.splits import Task, tasks
+from keyfold.read.waiting.waiting_splits import WaitingParts, apart
 from keyfold.resources.garbage import makes_many
 from keyfold.storage.metadata.entries import LiveFile
 from keyfold.storage.metadata.live_files import Asked, LiveFiles
@@ -38,7 +41,7 @@ _NEVER = math.inf
 class ScanReport:
     """The findings of planning: rows and bytes of the files to read (before merging), and the
     predicates that were pushed. `unmerged`: records are folded to groups without a merge. It is of
-    so many `ranges` if tasks have planned it.
+    so many `ranges` if tasks have planned it, and so many of the files hold rows without buckets.
     """
 
     rows: int
@@ -49,6 +52,7 @@ class ScanReport:
     snapshot: int | None
     unmerged: bool
     ranges: int = 0
+    waiting: int = 0
 
 
 @reads_files
@@ -60,35 +64,39 @@ def plan(table: Table, request: ReadRequest) -> tuple[ScanSpec, Sequence[Task], 
     """
     head, aggregate = PlanHead.of(table, request), request.aggregate
     live, total = _asked_for(head)
+    live, mixed = (live, WaitingParts()) if _is_optimized(head) else apart(head, live)
     if request.only is None:
         live = with_keys(head, live)
         parts = with_values(head, ScanParts.of(_reading(head), live))
     else:
         parts = ScanParts.of(_reading(head), live).among(request.only)
     unmerged = aggregate is not None and _is_unmerged(table.layout, aggregate, parts)
+    unmerged = unmerged and not mixed.partitions
     # of a section whose first rows are asked for, only the first piece would be of use
     cut_from = _NEVER if request.is_top else _cut_from(table.layout, aggregate, unmerged)
-    found: Sequence[Task] = tasks(head.splitting(parts.sizes, cut_from), parts)
+    how = head.splitting(np.concatenate((parts.sizes, mixed.sizes)), cut_from)
+    found: Sequence[Task] = tasks(how, parts)
+    if mixed.partitions:
+        found = [*found, *mixed.tasks(how)]
     if aggregate is not None and not aggregate.by and not found:
         # one row that sums up no rows
         found = [(Split(UNPARTITIONED, 0, table.layout.location, ()),)]
-    return (
-        _scan(head, live),
-        found,
-        _report(head.chosen.pushed, total, parts, table.snapshot_id, unmerged),
-    )
+    report = _report(head.chosen.pushed, total, parts, table.snapshot_id, unmerged)
+    return _scan(head, live, mixed), found, _with_waiting(report, mixed)
 
 
 def scan_of(table: Table, request: ReadRequest) -> ScanSpec:
     """The scan of a plan that others make, without the older schemas that its files use."""
-    return _scan(PlanHead.of(table, request), LiveFiles((), ()))
+    return _scan(PlanHead.of(table, request), LiveFiles((), ()), WaitingParts())
 
 
-def _scan(head: PlanHead, files: LiveFiles) -> ScanSpec:
+def _scan(head: PlanHead, files: LiveFiles, mixed: WaitingParts) -> ScanSpec:
     request = head.request
     own, metadata = divided(head.table.layout, request.columns)
+    scan = head.scan(own, files)
     return replace(
-        head.scan(own, files),
+        scan,
+        schemas={**scan.schemas, **head.table.stored_schemas(mixed.files)},
         metadata=metadata,
         limit=request.limit,
         is_top=request.is_top,
@@ -113,6 +121,19 @@ def _report(
     )
 
 
+def _with_waiting(report: ScanReport, mixed: WaitingParts) -> ScanReport:
+    """The findings with those of partitions in which rows wait for buckets."""
+    files, waiting = mixed.files, len(mixed.waiting)
+    return replace(
+        report,
+        rows=report.rows + sum(file.rows for file in files),
+        bytes=report.bytes + sum(file.size for file in files),
+        files_total=report.files_total + waiting,
+        files_read=report.files_read + len(files),
+        waiting=waiting,
+    )
+
+
 def units(table: Table, least_level: int = 0) -> list[KeyedSection]:
     """The parts of a table's snapshot that can be read one after another, each whole: sections, in
     an order that the snapshot alone decides. Files below `least_level` are left out.
@@ -123,10 +144,13 @@ def units(table: Table, least_level: int = 0) -> list[KeyedSection]:
 
 def _asked_for(head: PlanHead) -> tuple[LiveFiles, int]:
     """The files of interest at the levels that are read, and the number of all."""
-    request, doing = head.request, f"reading table {head.table.layout.name}"
-    is_optimized = value(doing, request.options, READ_OPTIMIZED, boolean)
-    least = head.settings.highest_level if is_optimized else 0
-    return head.live(least_level=least)
+    return head.live(least_level=head.settings.highest_level if _is_optimized(head) else 0)
+
+
+def _is_optimized(head: PlanHead) -> bool:
+    """Whether only the highest level is read."""
+    doing = f"reading table {head.table.layout.name}"
+    return bool(value(doing, head.request.options, READ_OPTIMIZED, boolean))
 
 
 def _is_unmerged(layout: TableLayout, aggregate: Aggregate, parts: ScanParts) -> bool:

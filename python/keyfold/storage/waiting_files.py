@@ -1,16 +1,21 @@
-"""The files of rows that wait for their buckets (`bucket` = -2): no read sees them, though somebody
-has written them.
+"""The files of rows that wait for their buckets (`bucket` = -2). No read sees them, though somebody
+has written them, but for scans of tables that say so (`postpone.merge-on-read`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from keyfold.storage.metadata.entries import LiveFile
+from keyfold.errors import NotSupportedError
+from keyfold.options.clusters import reads_waiting
+from keyfold.options.unparsed import READS_WAITING
+from keyfold.storage.metadata.entries import LiveFile, created_millis
 from keyfold.storage.metadata.partition_bounds import Partition
 from keyfold.storage.metadata.snapshot_files import postponed_of
 from keyfold.storage.table import Table
 from keyfold.wire.partitions import POSTPONED
+
+_TO_BUCKETS = "sys.compact (in Python table.compact()) gives them their buckets"
 
 
 def waiting(table: Table, takes: Callable[[Partition], bool] | None = None) -> list[LiveFile]:
@@ -20,3 +25,33 @@ def waiting(table: Table, takes: Callable[[Partition], bool] | None = None) -> l
     snapshot = table.snapshots.read(table.snapshot_id)
     with table.reading(snapshot):
         return postponed_of(table.manifests, snapshot, takes)
+
+
+def came(file: LiveFile) -> tuple[int, int, str]:
+    """The place of a file in the order in which its rows came."""
+    return created_millis(file), file.max_sequence, file.name
+
+
+def check_none_read(
+    table: Table, doing: str, takes: Callable[[Partition], bool] | None = None
+) -> None:
+    """Raises NotSupportedError if rows wait which scans read, in partitions that are taken: what is
+    done here would not go by them.
+    """
+    if reads_waiting(table.options) and waiting(table, takes):
+        raise NotSupportedError(
+            f"{doing} table {table.layout.name}: rows wait for their buckets, which only scans "
+            f"read, as its option {READS_WAITING.name} is 'true'; {_TO_BUCKETS}"
+        )
+
+
+def check_by_buckets(table: Table, doing: str) -> None:
+    """Raises NotSupportedError if scans read rows before they have buckets: changes show these once
+    they have them, and would not be what two scans show.
+    """
+    if reads_waiting(table.options):
+        raise NotSupportedError(
+            f"{doing} table {table.layout.name}: its option {READS_WAITING.name} is 'true', which "
+            "is for scans alone: changes and streams have rows once these have buckets; expected "
+            "'false': ALTER TABLE sets it"
+        )

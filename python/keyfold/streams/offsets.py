@@ -15,6 +15,7 @@ from keyfold.storage.maintenance import consumers
 from keyfold.storage.maintenance.consumers import Position
 from keyfold.storage.metadata.avro_records import is_long, is_text
 from keyfold.storage.table import Table
+from keyfold.storage.waiting_files import check_by_buckets
 from keyfold.streams.options import (
     FROM_SNAPSHOT,
     FROM_SNAPSHOT_FULL,
@@ -71,8 +72,10 @@ def offset_at(table: Table, snapshot_id: int, index: int | None = None) -> Offse
 
 def check(table: Table, offset: Offset) -> None:
     """Raises ConflictError if the table's history is not the one that the offset is of, TableError
-    if ALTER TABLE has changed a column that the stream reads.
+    if ALTER TABLE has changed a column that the stream reads, NotSupportedError if it has made the
+    table one that is only scanned.
     """
+    check_by_buckets(table, "streaming")
     name, latest = table.layout.name, table.snapshot_id or 0
     if offset.table != table.birth:
         raise ConflictError(

@@ -32,6 +32,7 @@ from keyfold.storage.commits.sequence_numbers import RANDOM_NUMBERS
 from keyfold.storage.commits.turns import TURNS, tries
 from keyfold.storage.maintenance.due import followed
 from keyfold.storage.table import Table
+from keyfold.storage.waiting_files import check_none_read
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, StoredKeys, WriteSpec
@@ -156,6 +157,7 @@ def _stored(
     if changes is not None or only_new:
         doing = changes.command if changes else "insert if not there"
         check_seen(table.layout, table.options, doing)
+        check_none_read(table, f"{doing} of")
     if table.layout.spans_partitions:
         if mode == "overwrite" and not filters:
             return None  # nothing that is stored stays

@@ -20,6 +20,7 @@ from keyfold.read.folds import footer_facts, without_merge
 from keyfold.read.folds.grouping import ScanGroups
 from keyfold.read.folds.scan_aggregates import ScanAggregate, functions, nothing
 from keyfold.read.folds.sent import sent
+from keyfold.read.waiting.waiting_records import waits
 from keyfold.resources.metering import count, each
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Aggregate, ScanSpec, Section, Split
@@ -133,7 +134,7 @@ class _Work:
         """Fold the rows of a split; returns states that must be sent now."""
         for section in split.sections:
             alone = self.unmerged
-            if len(section) == 1:
+            if len(section) == 1 or waits(section):
                 yield from self._read(self.every, split, section)
             elif alone and without_merge.is_sound(alone.rows, split, section, alone.functions):
                 for run in section:  # as if no other were there
@@ -168,7 +169,7 @@ class _Work:
     ) -> tuple[Section, list[pa.RecordBatch]]:
         """The files of a section that have to be read, and the states that footers tell."""
         is_cut = split.after is not None or split.until is not None
-        if not how.by_footers or is_cut or len(section) > 1:
+        if not how.by_footers or is_cut or len(section) > 1 or waits(section):
             return section, []
         rest, known = [], []
         for file in section[0]:

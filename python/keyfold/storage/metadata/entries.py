@@ -21,7 +21,7 @@ from keyfold.options.declared import TableOptions
 from keyfold.storage.metadata.binary_row import RowCodec
 from keyfold.types import logical
 from keyfold.wire.layout import TableLayout
-from keyfold.wire.partitions import Partition
+from keyfold.wire.partitions import Partition, bucket_name
 from keyfold.wire.row_stats import RowStats
 from keyfold.wire.specs import CommitMessage, DataFile, FileMeta, Section, Split, Vector
 
@@ -162,7 +162,11 @@ class LiveFile(DataFile):
         of all of them merge as those of one.
         """
         found = self.as_read(options)
-        return found._with(name=f"bucket-{self.bucket}/{self.name}")
+        return found._with(name=f"{bucket_name(self.bucket)}/{self.name}")
+
+    def numbered(self, number: int) -> LiveFile:
+        """The file as if a job of this sequence number had written its rows."""
+        return self._with(min_sequence=number, max_sequence=number)
 
     @property
     def state(self) -> tuple[Any, ...]:
