@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,10 @@ import pytest
 
 from keyfold.errors import KeyfoldError, NotSupportedError, TableError
 from keyfold.types import arrow as arrow_types
-from keyfold.types import logical
+from keyfold.types import logical, value_text
 from keyfold.types import paimon as paimon_types
 from keyfold.types import spark as spark_types
-from keyfold.types.type_table import TYPES
+from keyfold.types.type_table import TYPES, Family
 
 UTC = pa.timestamp("us", tz="UTC")
 SPELLINGS = [
@@ -263,3 +264,40 @@ def test_the_page_of_types_has_those_of_the_table() -> None:
 
 def _arguments(found: re.Match[str]) -> str:
     return f"timestamp({', '.join(repr(part) for part in found.groups() if part)})"
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "text"),
+    [
+        ("DATE", 20_484, "2026-01-31"),
+        ("TIME(3)", 86_399_120, "23:59:59.120000"),
+        ("TIMESTAMP(6)", 1_769_903_999_120_000, "2026-01-31T23:59:59.120000"),
+        ("TIMESTAMP(6) WITH LOCAL TIME ZONE", 0, "1970-01-01T00:00:00"),
+        ("BIGINT", 7, 7),
+        ("DECIMAL(3, 1)", Decimal("1.5"), "1.5"),
+        ("DOUBLE", float("inf"), "inf"),
+        ("BYTES", b"\xff", "ff"),
+    ],
+)
+def test_values_as_metadata_tables_show_them(kind: str, number: Any, text: Any) -> None:
+    assert value_text.shown(number, paimon_types.from_paimon(kind)) == text
+
+
+def test_a_new_family_touches_few_files() -> None:
+    """The section of CONTRIBUTING.md lists them, and each table with an entry for every family."""
+    root = Path(__file__).resolve().parents[2]
+    text = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.partition("\n## Add a data type\n")[2].partition("\n## ")[0]
+    rows = [line.split("|")[2] for line in section.splitlines() if line.startswith("| ")]
+    named = [name for row in rows for name in re.findall(r"`([\w/…]+\.(?:py|scala))`", row)]
+    package = root / "python" / "keyfold"
+    listed = {path for name in named if name.endswith(".py") for path in package.glob(name)}
+    listed |= {path for name in named for path in root.glob(name.replace("…", "**"))}
+    assert len(named) == len(listed) == 8
+    tables = {
+        path
+        for path in package.rglob("*.py")
+        if all(f"Family.{family.name}: " in path.read_text(encoding="utf-8") for family in Family)
+    }
+    assert tables
+    assert tables <= listed

@@ -11,20 +11,15 @@ import pyarrow as pa
 from keyfold.kernels.keys.hash import bucket_hash
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic, DataType
+from keyfold.types.type_table import MILLIS
 from keyfold.wire.layout import TableLayout
-
-MILLIS = 3
 
 
 def stored_type(data_type: DataType) -> pa.DataType:
     """The Arrow type in a file; times and timestamps of up to 3 digits are in milliseconds."""
-    arrow = to_arrow(data_type)
-    if pa.types.is_time(arrow):
-        return pa.time32("ms")
-    if isinstance(data_type, Atomic) and pa.types.is_timestamp(arrow):
-        is_short = (data_type.length or 0) <= MILLIS
-        return pa.timestamp("ms", tz=arrow.tz) if is_short else arrow
-    return arrow
+    if isinstance(data_type, Atomic) and (data_type.length or 0) <= MILLIS:
+        return data_type.facts.short or to_arrow(data_type)
+    return to_arrow(data_type)
 
 
 def hashes(

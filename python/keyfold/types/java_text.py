@@ -179,6 +179,36 @@ def iso_clock(millis: int) -> str:
     return (_IN_ERA + datetime.timedelta(milliseconds=millis)).time().isoformat()
 
 
+def folder_date(days: int, _: int, is_legacy: bool) -> str:
+    """A DATE in the name of a folder, as of all types: by the value, the column's digits, and
+    whether it is Java's `toString` of the stored form. Raises ValueError if only that can name it.
+    """
+    return str(days) if is_legacy else _of_four_digits(iso_date(days))
+
+
+def folder_time(micros: int, digits: int, is_legacy: bool) -> str:
+    """A TIMESTAMP there: `LocalDateTime.toString`, whose seconds and fraction are left out if they
+    are zero, or with a blank and so many digits of a second, more if needed.
+    """
+    if is_legacy:
+        if micros % 1_000_000:
+            return iso_time(micros, "microseconds" if micros % 1000 else "milliseconds")
+        return iso_time(micros, "seconds" if micros % 60_000_000 else "minutes")
+    text, fraction = _of_four_digits(iso_time(micros, "microseconds")).split(".")
+    fraction += "000"
+    while len(fraction) > digits and fraction.endswith("0"):
+        fraction = fraction[:-1]
+    text = text.replace("T", " ")
+    return f"{text}.{fraction}" if fraction else text
+
+
+def _of_four_digits(text: str) -> str:
+    """The text; raises ValueError if Paimon would write only four digits of its year."""
+    if text[0] in "+-":
+        raise ValueError(text)
+    return text
+
+
 def shown(scalar: pa.Scalar) -> str:
     """A value as a message names it; Python has no dates outside the years 1 to 9999."""
     if scalar.is_valid and pa.types.is_date32(scalar.type):

@@ -2,15 +2,21 @@
 
 A type is a line here, by its name in Paimon. Code that treats types of one family alike asks for
 the family; what differs between its members is a field. Values have three forms: Arrow's in memory,
-those of manifests (`literals`), and those of Spark's literals. This module is a leaf.
+those of manifests (`literals`), and those of Spark's literals. Below it are only texts of Java's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import pyarrow as pa
+
+from keyfold.types import java_text
+
+InFolder = Callable[[Any, int, bool], str]
 
 MAX_LENGTH = 2147483647
 NANOS, MICROS, MILLIS = 9, 6, 3
@@ -46,6 +52,14 @@ class Bound(Enum):
     FLOATING = "numbers without NaN, the greatest of all"
 
 
+def _folder(text: Callable[[Any], str]) -> InFolder:
+    """Names of folders that are those texts, whatever the column's digits."""
+    return lambda value, _digits, _is_legacy: text(value)
+
+
+_PLAIN = _folder(str)
+
+
 @dataclass(frozen=True)
 class TypeFacts:
     """The facts of one type. `spark`, `sql` and `paimon` are its texts in Spark's JSON, in Spark's
@@ -74,6 +88,10 @@ class TypeFacts:
     digits: int | None = None  # of the greatest whole number
     is_exact: bool = True  # equal in Spark means equal here
     unpartitioned: str = ""  # why it names no folder of a partition
+    in_folder: InFolder = _PLAIN  # how it names one: by value, digits, whether in the old way
+    iso: Callable[[int], str] | None = None  # a manifest's number as metadata tables show it
+    short: pa.DataType | None = None  # in files, if no more digits than of milliseconds are stored
+    hive: str = ""  # in a Hive Metastore, if it is not `sql` in lower case
 
 
 _NUMBER = "a number within its range, and whole numbers only if it holds them exactly"
@@ -94,11 +112,14 @@ def _whole(name: str, spark: str, arrow: pa.DataType, word: str, digits: int) ->
     )  # fmt: skip
 
 
-def _floating(name: str, arrow: pa.DataType, word: str, synonyms: tuple[str, ...]) -> TypeFacts:
+def _floating(
+    name: str, arrow: pa.DataType, word: str, bits: int, synonyms: tuple[str, ...]
+) -> TypeFacts:
     return TypeFacts(
         name, Family.FLOATING, name.lower(), name, name, arrow, Bound.FLOATING, word,
         _NUMBER, _SPECIAL, _FLOATING, synonyms,
         is_exact=False, unpartitioned=_FLOATS_IN_PATHS,
+        in_folder=_folder(lambda value: java_text.floating(value, bits)),
     )  # fmt: skip
 
 
@@ -117,6 +138,7 @@ def _binary(name: str, bound: Bound, length: int | None = None) -> TypeFacts:
     return TypeFacts(
         name, Family.BINARY, "binary", sql, paimon, pa.binary(), bound,
         takes="bytes", written=_BASE64, unpartitioned=_BYTES_IN_PATHS, length=length,
+        hive="binary",
     )  # fmt: skip
 
 
@@ -131,6 +153,8 @@ def _timestamp(name: str, spark: str, paimon: str, zone: str | None) -> TypeFact
         written=f"a time such as 2026-01-31 23:59:59.123456{behind or ' without an offset'}",
         usual=f"{_DATE}{_CLOCK}{'' if is_local else _ZONE}",
         length=MICROS, most=MICROS, most_cut=NANOS, why=_SPARKS_DIGITS,
+        in_folder=java_text.folder_time, iso=java_text.iso_time, short=pa.timestamp("ms", zone),
+        hive="timestamp",
     )  # fmt: skip
 
 
@@ -138,20 +162,21 @@ _ALL = (
     TypeFacts(
         "BOOLEAN", Family.BOOLEAN, "boolean", "BOOLEAN", "BOOLEAN", pa.bool_(), Bound.SAME, "<?",
         "True or False", "true or false, yes or no, 1 or 0", synonyms=("BOOL",),
+        in_folder=_folder(lambda value: "true" if value else "false"),
     ),
     _whole("TINYINT", "byte", pa.int8(), "<b", 3),
     _whole("SMALLINT", "short", pa.int16(), "<h", 5),
     _whole("INT", "integer", pa.int32(), "<i", 10),
     _whole("BIGINT", "long", pa.int64(), "<q", 19),
-    _floating("FLOAT", pa.float32(), "<f", ("REAL",)),
-    _floating("DOUBLE", pa.float64(), "<d", ()),
+    _floating("FLOAT", pa.float32(), "<f", java_text.FLOAT_BITS, ("REAL",)),
+    _floating("DOUBLE", pa.float64(), "<d", java_text.DOUBLE_BITS, ()),
     TypeFacts(
         "DECIMAL", Family.DECIMAL, "decimal({length},{scale})", "DECIMAL({length},{scale})",
         "DECIMAL({length}, {scale})", None, Bound.UNSCALED,
         takes="a number with at most {whole} digits before the point and {scale} behind it, where "
         "floating numbers are rounded",
         written="a number with at most {whole} digits before the point, {scale} behind it",
-        synonyms=("DEC", "NUMERIC"), length=10, most=38,
+        synonyms=("DEC", "NUMERIC"), length=10, most=38, in_folder=_folder("{:f}".format),
     ),
     _text("STRING", Bound.TEXT),
     _text("CHAR", Bound.UNUSED, 1),
@@ -162,6 +187,7 @@ _ALL = (
     TypeFacts(
         "DATE", Family.DATE, "date", "DATE", "DATE", pa.date32(), Bound.SAME, "<i",
         "a date, or a time at midnight in UTC", "a date such as 2026-01-31", _DATE,
+        in_folder=java_text.folder_date, iso=java_text.iso_date,
     ),
     TypeFacts(
         "TIME", Family.TIME, "time({length})", "TIME({length})", "TIME({length})", pa.time64("ns"),
@@ -170,6 +196,7 @@ _ALL = (
         length=0, sparks_length=MICROS, most=MILLIS, sparks_units=1_000_000,
         why="Paimon stores milliseconds, so that a column has 3 digits at most, as TIME(3)",
         unpartitioned="Paimon's connectors have no text of it for a folder",
+        iso=java_text.iso_clock, short=pa.time32("ms"), hive="string",  # Hive 2 has no other
     ),
     _timestamp("TIMESTAMP", "timestamp_ntz", "TIMESTAMP({length})", None),
     _timestamp(

@@ -188,6 +188,7 @@ def test_what_is_not_known_is_sent_back(tmp_path: Path) -> None:
             "array<struct<a:int,b:map<string,binary>>>",
         ),
         ("TIMESTAMP_NTZ", "timestamp"),
+        ("TIME(3)", "string"),
     ],
 )
 def test_types(text: str, in_hive: str) -> None:

@@ -17,6 +17,7 @@ from keyfold.files.column_mapping import StoredColumn
 from keyfold.stores.files import Files
 from keyfold.types.arrow import to_arrow
 from keyfold.types.logical import Atomic, DataType, Map, Row
+from keyfold.types.type_table import numbers_of, unit_of
 from keyfold.wire.specs import DataFile
 
 
@@ -55,16 +56,17 @@ def open_orc(store: Files, path: str, file: DataFile) -> OrcFile:
 
 
 def _typed(path: str, name: str, column: pa.Array, stored: DataType | None) -> pa.Array:
-    """A column in the Arrow type of its stored type; ORC has times of day as milliseconds, and CHAR
-    with blanks. Points in time stay in nanoseconds, which are cut where all columns are adapted.
+    """A column in the Arrow type of its stored type; ORC has times of day as the whole numbers of
+    manifests, and CHAR with blanks. Points in time stay in nanoseconds, which are cut where all
+    columns are adapted.
     """
     if stored is None:
         return column
     wanted = to_arrow(stored)
     _check_known(path, name, column.type, wanted)
-    wanted = _in_nanos(column.type, wanted)
-    if pa.types.is_time(wanted):
-        return column.cast(pa.time32("ms")).cast(wanted)
+    wanted, unit = _in_nanos(column.type, wanted), unit_of(wanted)
+    if unit is not None and pa.types.is_integer(column.type):
+        return column.cast(numbers_of(unit)).cast(unit).cast(wanted)
     return _without_blanks(column if column.type == wanted else column.cast(wanted), stored)
 
 
@@ -118,10 +120,10 @@ def _check_known(path: str, name: str, found: pa.DataType, wanted: pa.DataType) 
     if found.num_fields != wanted.num_fields:
         raise damage.data_file(path, f"column {name}: expected {wanted}, found {found}")
     for place in range(wanted.num_fields):
-        part = wanted.field(place).type
-        if pa.types.is_time(part):
+        part, of_file = wanted.field(place).type, found.field(place).type
+        if unit_of(part) is not None and pa.types.is_integer(of_file):
             raise NotSupportedError(
-                f"column {name} of data file {path} can't be read here: it holds values of TIME "
-                "within another value; expected them in Parquet only"
+                f"column {name} of data file {path} can't be read here: it holds values of {part} "
+                "as numbers within another value; expected them in Parquet only"
             )
-        _check_known(path, name, found.field(place).type, part)
+        _check_known(path, name, of_file, part)

@@ -11,7 +11,8 @@ from keyfold.errors import TableError
 from keyfold.storage.hive import thrift
 from keyfold.storage.hive.metastore import STORAGE, TABLE, columns
 from keyfold.storage.hive.thrift import Struct
-from keyfold.types.logical import Array, DataType, Map, Row, describe
+from keyfold.types.logical import Array, DataType, Map, Row
+from keyfold.types.type_table import MAX_LENGTH
 from keyfold.wire.layout import TableLayout
 
 _INPUT = "org.apache.paimon.hive.mapred.PaimonInputFormat"
@@ -20,15 +21,6 @@ _SERDE = "org.apache.paimon.hive.PaimonSerDe"
 _OWN = {"table_type": "PAIMON", "storage_handler": "org.apache.paimon.hive.PaimonStorageHandler"}
 _EXTERNAL, _VIEW = "EXTERNAL_TABLE", "VIRTUAL_VIEW"
 _FOREVER = (1 << 31) - 1
-_TYPES = {
-    **{name: name.lower() for name in ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT")},
-    **{name: name.lower() for name in ("FLOAT", "DOUBLE", "DATE", "STRING", "TIMESTAMP")},
-    "TIMESTAMP_LTZ": "timestamp",
-    "TIME": "string",  # Hive 2 has no other
-    "BYTES": "binary",
-    "BINARY": "binary",
-    "VARBINARY": "binary",
-}
 _LONGEST = {"CHAR": 255, "VARCHAR": 65535}  # of Hive's texts
 
 
@@ -138,12 +130,6 @@ def hive_type(data_type: DataType) -> str:
             return f"struct<{','.join(f'{f.name}:{hive_type(f.type)}' for f in fields)}>"
         case Row():
             raise TableError("a Hive catalog has no columns of type VARIANT")
-    name = data_type.name
-    if name == "DECIMAL":
-        return f"decimal({data_type.length},{data_type.scale or 0})"
-    if name in _LONGEST:
-        length = data_type.length or 0
-        return f"{name.lower()}({length})" if length <= _LONGEST[name] else "string"
-    if name not in _TYPES:
-        raise TableError(f"a Hive catalog has no columns of type {describe(data_type)}")
-    return _TYPES[name]
+    if (data_type.length or 0) > _LONGEST.get(data_type.name, MAX_LENGTH):
+        return "string"
+    return data_type.spelled(data_type.facts.hive or data_type.facts.sql).lower()

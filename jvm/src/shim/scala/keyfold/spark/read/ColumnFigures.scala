@@ -8,10 +8,11 @@ import com.fasterxml.jackson.databind.JsonNode
 import keyfold.spark.table.Names
 import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference}
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics
-import org.apache.spark.sql.types._
+import org.apache.spark.sql.keyfold.SqlTypes
+import org.apache.spark.sql.types.{DataType, StructType}
 
 /** Driver side: the statistics of `sys.analyze` for one column, in Spark's form. */
-final class ColumnFigures(json: JsonNode, dataType: DataType) extends ColumnStatistics {
+final class ColumnFigures(json: JsonNode, kind: DataType) extends ColumnStatistics {
   override def distinctCount(): OptionalLong = number("distinct")
   override def nullCount(): OptionalLong = number("nulls")
   override def avgLen(): OptionalLong = number("average")
@@ -23,8 +24,7 @@ final class ColumnFigures(json: JsonNode, dataType: DataType) extends ColumnStat
     if (json.hasNonNull(name)) OptionalLong.of(json.get(name).asLong) else OptionalLong.empty
 
   private def value(name: String): Optional[Object] =
-    if (json.hasNonNull(name)) Optional.ofNullable(ColumnFigures.value(json.get(name).asText, dataType).orNull)
-    else Optional.empty[Object]
+    Optional.ofNullable(Option(json.get(name)).filterNot(_.isNull).flatMap(v => SqlTypes.held(v.asText, kind)).orNull)
 }
 
 object ColumnFigures {
@@ -33,16 +33,4 @@ object ColumnFigures {
       val figures: ColumnStatistics = new ColumnFigures(json.get(field.name), field.dataType)
       Expressions.column(Names.quote(field.name)) -> figures
     }.toMap.asJava
-
-  /** The value as Spark's rows hold it. */
-  private def value(text: String, dataType: DataType): Option[Object] = Some(dataType).collect {
-    case BooleanType => Boolean.box(text.toBoolean)
-    case ByteType => Byte.box(text.toByte)
-    case ShortType => Short.box(text.toShort)
-    case IntegerType | DateType => Int.box(text.toInt)
-    case LongType | TimestampType | TimestampNTZType | _: TimeType => Long.box(text.toLong)
-    case FloatType => Float.box(text.toFloat)
-    case DoubleType => Double.box(text.toDouble)
-    case decimal: DecimalType => Decimal(BigDecimal(text), decimal.precision, decimal.scale)
-  }
 }

@@ -1,10 +1,10 @@
 package org.apache.spark.sql.keyfold
 
-import org.apache.spark.sql.catalyst.expressions.{Cast, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{Cast, UnsafeRow, Literal => Sample}
 import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, ResolveDefaultColumns}
 import org.apache.spark.sql.connector.catalog.{CatalogV2Util, Column}
 import org.apache.spark.sql.connector.expressions.{Literal, LiteralValue}
-import org.apache.spark.sql.types.{AnsiIntervalType, DataType, Metadata, NullType, NumericType, StructType}
+import org.apache.spark.sql.types._
 
 /** Driver side: types and defaults of columns as declared, which Spark hides. */
 object SqlTypes {
@@ -26,6 +26,18 @@ object SqlTypes {
   def isWiderNumber(one: DataType, other: DataType): Boolean = (one, other) match {
     case (_: NumericType, _: NumericType) => one != other && Cast.canUpCast(other, one)
     case _ => false
+  }
+
+  /** The value of a number's text, or of a truth's, as Spark's rows hold one of this type; None of others. */
+  def held(text: String, kind: DataType): Option[Object] = Some(Sample.default(kind).value -> kind).collect {
+    case (_: Boolean, _) => Boolean.box(text.toBoolean)
+    case (_: Byte, _) => Byte.box(text.toByte)
+    case (_: Short, _) => Short.box(text.toShort)
+    case (_: Int, _) => Int.box(text.toInt)
+    case (_: Long, _) => Long.box(text.toLong)
+    case (_: Float, _) => Float.box(text.toFloat)
+    case (_: Double, _) => Double.box(text.toDouble)
+    case (_, of: DecimalType) => Decimal(BigDecimal(text), of.precision, of.scale)
   }
 
   /** A value as Spark holds it. */
