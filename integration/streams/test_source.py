@@ -96,8 +96,18 @@ def test_where_a_stream_begins(
     for number, (options, values) in enumerate(wanted):
         found = read(stream(spark, name, **options), tmp_path / f"c{number}")
         assert [row[1] for batch in found for row in batch] == values, options
-    by_path = spark.readStream.format("keyfold").load(path)
-    assert read(by_path, tmp_path / "path") == [[(1, "d")]]
+    spark.sql(f"ALTER TABLE {name} ADD COLUMN w INT")
+    for number, (by_path, values) in enumerate(
+        (
+            ({}, ["d"]),
+            ({"scan.snapshot-id": "3"}, ["c", "d"]),
+            ({"scan.mode": "from-snapshot-full", "scan.snapshot-id": "2"}, ["b", "c", "d"]),
+            ({"scan.mode": "from-snapshot", "scan.snapshot-id": "5"}, []),
+        )
+    ):
+        frame = spark.readStream.format("keyfold").options(**by_path).load(path)
+        found = read(frame, tmp_path / f"path{number}")
+        assert [row for batch in found for row in batch] == [(1, v, None) for v in values], by_path
     for options, said in (
         ({"scan__mode": "compacted-full"}, "compacted-full is not supported"),
         ({"scan__mode": "from-snapshot"}, "needs scan.snapshot-id"),

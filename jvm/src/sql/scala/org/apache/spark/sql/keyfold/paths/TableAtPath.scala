@@ -38,7 +38,7 @@ final case class TableAtPath(asked: StructType, options: CaseInsensitiveStringMa
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
     table.newScanBuilder(TimeTravel.without(options))
 
-  /** The table that a stream is written to: the extension puts it in this one's place. */
+  /** The table that a stream reads, or is written to: the extension puts it in this one's place. */
   def target: Table = place.load()
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = throw Refusal(
@@ -50,7 +50,6 @@ final case class TableAtPath(asked: StructType, options: CaseInsensitiveStringMa
 
 object TableAtPath {
   val Path = "path"
-  private val Paths = "paths"
 
   private lazy val unnamed = {
     val made = new KeyfoldCatalog
@@ -73,8 +72,8 @@ object TableAtPath {
   }
 
   def place(options: CaseInsensitiveStringMap): Place = {
-    if (options.containsKey(Paths))
-      throw Refusal(s"format ${KeyfoldSource.Name} takes one path, found ${options.get(Paths)}: load each by itself")
+    if (options.containsKey("paths"))
+      throw Refusal(s"format ${KeyfoldSource.Name} takes one path, found ${options.get("paths")}: load each by itself")
     val path = Option(options.get(Path)).filter(_.nonEmpty).getOrElse(throw Refusal(
       s"format ${KeyfoldSource.Name} needs the path of a table: load(path), save(path); "
         + "a table of a catalog is spark.table(name), writeTo(name)"))
@@ -82,6 +81,7 @@ object TableAtPath {
     Place(catalog, catalog.identifierOf(path), TablePath.absolute(path))
   }
 
-  /** The columns that the table has, which must be there. */
-  def stored(options: CaseInsensitiveStringMap): StructType = SqlTypes.declared(place(options).load(TimeTravel.of(options)).columns())
+  /** The columns that the table has, which must be there; of today where the version may be where a stream begins. */
+  def stored(options: CaseInsensitiveStringMap): StructType = SqlTypes.declared(
+    scala.util.Try(place(options).load(TimeTravel.of(options))).getOrElse(place(options).load()).columns())
 }

@@ -7,25 +7,23 @@ import org.apache.spark.sql.catalyst.analysis.{NoSuchTableException, UnresolvedF
 import org.apache.spark.sql.catalyst.expressions.AttributeReference
 import org.apache.spark.sql.catalyst.plans.logical.{DescribeFunction, LocalRelation, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
+import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.keyfold.Ours
+import org.apache.spark.sql.keyfold.{Ours, SqlTypes}
 import org.apache.spark.sql.keyfold.aggregates.TakenNames
 import org.apache.spark.sql.keyfold.paths.{TableAtPath, TimeTravel}
 import org.apache.spark.sql.types.StringType
 
-/** Driver side: two kinds of names that Spark misreads: `keyfold.`/data/stock`` where no table is, whose catalog
-  * it takes for a format that can't be queried, and in DESCRIBE FUNCTION a function of any catalog but its own.
-  * A hint rule, because those alone run before Spark refuses.
+/** Driver side: two kinds of names that Spark misreads: `keyfold.`/data/stock`` where no table is, whose catalog it
+  * takes for a format, and in DESCRIBE FUNCTION a function of a catalog. A hint rule, as those run first.
   */
 final case class NamesOfOurs(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case describe: DescribeFunction => described(describe).getOrElse(plan)
     case _ =>
-      plan.foreach {
-        case relation: UnresolvedRelation => checkPath(relation.multipartIdentifier)
-        case _ =>
-      }
+      plan.collect { case relation: UnresolvedRelation => relation.multipartIdentifier }.foreach(checkPath)
       plan
   }
 
@@ -43,16 +41,15 @@ final case class NamesOfOurs(session: SparkSession) extends Rule[LogicalPlan] {
       def lines = Functions.find(name.last).map(_.lines)
         .orElse(Aggregates.find(name.last).filter(name.length < 3 || _.isOfSets).map(_.lines))
       Option.when(isOurs)(lines).flatten.map { found =>
-        val lines = s"Function: ${name.mkString(".")}" +: found
         val output = AttributeReference("function_desc", StringType, nullable = false)()
-        LocalRelation.fromExternalRows(Seq(output), lines.map(Row(_)))
+        LocalRelation.fromExternalRows(Seq(output), (s"Function: ${name.mkString(".")}" +: found).map(Row(_)))
       }
     case _ => None
   }
 }
 
-/** Driver side: `spark.read.format("keyfold").load(path)` is the table as its catalog has it, so that each
-  * query reads the newest snapshot and a cached frame knows of writes.
+/** Driver side: `spark.read.format("keyfold").load(path)` is the table as its catalog has it, so that each query reads
+  * the newest snapshot and a cached frame knows of writes. Options of versions say where a stream begins.
   */
 object TablesAtPaths extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
@@ -63,5 +60,8 @@ object TablesAtPaths extends Rule[LogicalPlan] {
             options = TimeTravel.without(relation.options), timeTravelSpec = TimeTravel.of(at.options))
         case _ => relation
       }
+    case stream: StreamingRelationV2 =>
+      Some(stream.table).collect { case at: TableAtPath => at.target }.fold(stream)(newest =>
+        stream.copy(table = newest, output = DataTypeUtils.toAttributes(SqlTypes.ofRows(newest.columns()))))
   }
 }
