@@ -98,6 +98,7 @@ def test_unknown_options_of_tables_that_are_made(
         ("scan.mode", "option scan.mode = '3' is not supported"),
         ("branch", "t$branch_NAME"),
         ("read.changelog", "t$audit_log"),
+        ("write.merge-schema", "mergeSchema adds columns"),
     ],
 )
 def test_unknown_options_of_reads(

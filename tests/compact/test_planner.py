@@ -64,6 +64,7 @@ ALL = {f"p={p}/d={d}" for p in (1, 2) for d in DAYS}
         ("p=1", {name for name in ALL if name.startswith("p=1")}),
         ("p=1,d=1970-01-02", {"p=1/d=1970-01-02"}),
         ("p=1, d=1970-01-02; p=2,d=1970-01-01", {"p=1/d=1970-01-02", "p=2/d=1970-01-01"}),
+        ("p='1', d=\"1970-01-02\"", {"p=1/d=1970-01-02"}),
         ("d=__DEFAULT_PARTITION__", {name for name in ALL if "DEFAULT" in name}),
         ("p=3", set()),
     ],

@@ -100,7 +100,13 @@ def _pair(layout: TableLayout, pair: str, doing: str) -> tuple[str, Any]:
             f"{doing}: expected partitions such as `a=1,b=2;a=3` of the "
             f"partition columns ({keys}), found '{pair.strip()}'"
         )
-    return name, _value(layout, name, value, doing)
+    return name, _value(layout, name, _unquoted(value), doing)
+
+
+def _unquoted(value: str) -> str:
+    """A value as the SQL of Paimon's procedures in Spark has it: `dt='2024-01-01'`, `dt="…"`."""
+    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+    return value[1:-1] if is_quoted else value
 
 
 def _value(layout: TableLayout, name: str, text: str, doing: str) -> Any:

@@ -85,6 +85,7 @@ _REFUSED = {
     "mergeschema": ("false", "it is an option of writers, by which a table gets new columns"),
     "overwriteschema": ("false", "writeTo(…).createOrReplace() makes the table anew"),
     "branch": ("main", "a branch is a table by its name, t$branch_NAME"),
+    "write.merge-schema": ("false", "mergeSchema adds columns, and widens types"),
     "read.changelog": ("false", "changes with their row kinds are the table t$audit_log"),
 }
 

@@ -106,8 +106,9 @@ COMPACT = Procedure(
     },
     _compact,
     "Merges everything into one run in each bucket (`full`), or what is due (`minor`). "
-    "`partitions` has the form `'dt=2024-01-01,hh=1;dt=2024-01-02'`; `partition_idle_time`, as "
-    "`'2 h'`, takes those to which nothing was written for so long. `options` apply to this call, "
+    "`partitions` has the form `'dt=2024-01-01,hh=1;dt=2024-01-02'`, values in quotes or "
+    "without; `partition_idle_time`, as `'2 h'`, takes those to which nothing was written for so "
+    "long. `options` apply to this call, "
     "as `'name=value,…'` or a map: those of compaction, files, commits and snapshots, but none "
     "that decides what the rows are. Partitions that the table's options let go by their age go "
     "first, those of a write-only table too.",

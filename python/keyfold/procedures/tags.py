@@ -85,7 +85,8 @@ CREATE_TAG_FROM_TIMESTAMP = Procedure(
     ),
     _TAGGED,
     _create_from,
-    "Tags the first snapshot of that time (in ms since 1970) or later.",
+    "Tags the first snapshot of that time (in ms since 1970) or later; one that has expired too, "
+    "if a tag keeps it.",
 )
 
 

@@ -22,6 +22,7 @@ from keyfold.streams import offsets
 from keyfold.streams.options import stream_options
 from tests.procedures.called import called
 from tests.storage import tables
+from tests.storage.snapshots import expired, ids, tag
 
 
 def committed(folder: Path, seconds: Sequence[int]) -> Table:
@@ -93,6 +94,16 @@ def test_the_newest_counts_where_a_clock_was_far_off(tmp_path: Path) -> None:
     table = committed(tmp_path, seconds)
     assert [shown(table, 1000 * at) for at in (992, 1005, 1045, 1055)] == [3, 4, 6, 6]
     check(table, seconds)
+
+
+def test_tags_keep_the_first_of_a_time(tmp_path: Path) -> None:
+    """Paimon's CreateTagFromTimestampProcedureTest: a snapshot that a tag keeps counts."""
+    table = committed(tmp_path, (1000, 1010, 1020, 1030, 1040))
+    tag(table, 2)
+    tag(table, 4, "later")
+    expired(table, at_least=1)
+    assert ids(table) == [5]
+    assert [tagged(table, 1000 * at) for at in (990, 1010, 1011, 1035)] == [2, 2, 4, 5]
 
 
 def test_few_snapshots_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

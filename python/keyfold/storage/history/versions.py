@@ -96,16 +96,20 @@ def _there(table: Table, snapshot_id: int) -> Snapshot:
 
 def snapshot_from(table: Table, millis: int) -> Snapshot:
     """The first snapshot of a time, in ms since the epoch, or later: the one after that which
-    shows the table just before. Raises TableError if there is none.
+    shows the table just before; one that has expired too, if a tag keeps it. Raises TableError if
+    there is none.
     """
+    expired: list[Snapshot] = []
     try:
         before = newest_until(table, millis - 1)
     except SnapshotExpiredError:
         before = 0
+        expired = [tag.snapshot for tag in tags.all_of(table) if tag.snapshot.time_millis >= millis]
+    first = min(expired, key=lambda snapshot: snapshot.id, default=None)
     later = (number for number in sorted(table.snapshots.ids()) if number > before)
     for snapshot in map(table.snapshots.find, later):
         if snapshot is not None:
-            return snapshot
+            return snapshot if first is None or snapshot.id < first.id else first
     raise TableError(
         f"table {table.layout.name} has no snapshot of {_shown(millis)} or later: its newest is "
         f"{table.snapshots.latest_id() or 'none'}"
