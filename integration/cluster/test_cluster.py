@@ -155,7 +155,7 @@ def test_spark_connect(cluster: Cluster, environment: Installation, tmp_path: Pa
         printed = environment.run(cluster, command, job_jar.JOBS)
     answer = json.loads(printed.splitlines()[-1])
     assert answer["class"] == "pyspark.sql.connect.session"
-    assert answer["sums"] == [[1, 9, "first"], [2, 8, "other"]]
+    assert answer["sums"] == [[1, 9, "first"], [2, 18, "other"]]
     assert answer["labels"] == [[1, "M4 x 20"]]
     assert answer["statuses"] == ["committed"]
     assert_nothing_left(cluster)

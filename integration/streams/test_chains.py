@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -17,21 +17,51 @@ from integration.streams.sinks import Source, drained, rows
 Fresh = Callable[[], str]
 
 
+Order = tuple[int, int]  # customer, amount
+
+
+def fed(draw: random.Random, now: dict[int, Order]) -> list[tuple[str, int, int, int]]:
+    """What a database tells of some changes of its orders, with the rows before them."""
+    told = []
+    for _ in range(15):
+        number = draw.randrange(12)
+        if (old := now.pop(number, None)) is None or draw.random() < 0.7:
+            now[number] = (draw.randrange(3), draw.randrange(100))
+            told += [] if old is None else [("-U", number, *old)]
+            told.append(("+I" if old is None else "+U", number, *now[number]))
+        else:
+            told.append(("-D", number, *old))
+    return told
+
+
+def sums(orders: Iterable[Order]) -> dict[int, Order]:
+    """GROUP BY of the first: sum and count."""
+    found: dict[int, Order] = {}
+    for group, amount in orders:
+        total, count = found.get(group, (0, 0))
+        found[group] = (total + amount, count + 1)
+    return found
+
+
 def test_totals_of_the_newest_rows(
     spark: SparkSession, tmp_path: Path, fresh_name: Fresh, seed: int
 ) -> None:
-    """Orders change and are deleted; sums and counts by customer take back what is gone. A stream
-    of the changes of those ends with what the table has.
+    """Orders change and are deleted; sums and counts by customer take back what is gone, and those
+    by region follow these, whatever is compacted meanwhile. A stream of the changes of the first
+    ends with what the table has.
     """
-    orders, totals = fresh_name(), fresh_name()
+    orders, totals, regions = fresh_name(), fresh_name(), fresh_name()
     columns = "id INT NOT NULL, customer INT, amount BIGINT, kind STRING"
-    create_keyed(spark, orders, columns, "id", bucket=2, rowkind__field="kind")
-    columns = "customer INT NOT NULL, amount BIGINT, orders BIGINT, kind STRING"
+    given = {"bucket": 2, "rowkind.field": "kind", "write-only": True}
+    given["num-sorted-run.compaction-trigger"] = 2
+    create_keyed(spark, orders, columns, "id", given=given, changelog_producer="input")
     folds = {"amount": "sum", "orders": "sum", "kind": "last_value"}
-    given = {"bucket": 2, "merge-engine": "aggregation", "rowkind.field": "kind"}
-    create_keyed(spark, totals, columns, "customer", folds=folds, given=given)
-    source = Source(spark, tmp_path / "in", "id INT, customer INT, amount BIGINT, kind STRING")
-    draw, now = random.Random(seed), dict[int, tuple[int, int]]()
+    for name, key in ((totals, "customer"), (regions, "region")):
+        columns = f"{key} INT NOT NULL, amount BIGINT, orders BIGINT, kind STRING"
+        sum_of = {"folds": folds, "given": given, "merge_engine": "aggregation"}
+        create_keyed(spark, name, columns, key, **sum_of)
+    source = Source(spark, tmp_path / "in", "kind STRING, id INT, customer INT, amount BIGINT")
+    draw, now = random.Random(seed), dict[int, Order]()
     seen: set[tuple[int, int, int]] = set()
 
     def follow(batch: DataFrame, _: int) -> None:
@@ -41,34 +71,35 @@ def test_totals_of_the_newest_rows(
             assert found <= seen if is_gone else not found & seen
             seen.symmetric_difference_update(found)
 
-    for _ in range(4):
-        batch = []
-        for _ in range(15):
-            order = (draw.randrange(12), draw.randrange(3), draw.randrange(100))
-            kind = draw.choice(["+I", "+I", "-D"])
-            batch.append(
-                dict(zip(("id", "customer", "amount", "kind"), (*order, kind), strict=True))
-            )
-            now.pop(order[0], None)
-            if kind == "+I":
-                now[order[0]] = order[1:]
-        source.add(*batch)
+    def changes(name: str, *shown: str) -> DataFrame:
+        log = spark.readStream.table(f"keyfold.it.`{name.split('.')[2]}$audit_log`")
+        return log.selectExpr(*shown, "rowkind AS kind")
+
+    def compact() -> None:
+        name = draw.choice((orders, totals, regions)).removeprefix("keyfold.")
+        how = draw.choice(("minor", "full", None))
+        if how is not None:
+            spark.sql(f"CALL keyfold.sys.compact(table => '{name}', compact_strategy => '{how}')")
+
+    for _ in range(3):
+        told = fed(draw, now)
+        source.add(*(dict(zip(("kind", "id", "customer", "amount"), t, strict=True)) for t in told))
         drained(source.stream(), orders, tmp_path / "c1")
-        changes = spark.readStream.table(
-            f"keyfold.it.`{orders.split('.')[2]}$audit_log`"
-        ).selectExpr("customer", "amount", "1L AS orders", "rowkind AS kind")
-        drained(changes, totals, tmp_path / "c2")
+        compact()
+        drained(changes(orders, "customer", "amount", "1L orders"), totals, tmp_path / "c2")
+        compact()
+        by_region = changes(totals, "customer % 2 AS region", "amount", "orders")
+        drained(by_region, regions, tmp_path / "c3")
+        compact()
         net = {"deduplicationMode": "netChanges", "computeUpdates": "true"}
         of_totals = spark.readStream.options(**net).changes(totals).writeStream.foreachBatch(follow)
-        of_totals = of_totals.option("checkpointLocation", str(tmp_path / "c3"))
+        of_totals = of_totals.option("checkpointLocation", str(tmp_path / "c4"))
         of_totals.trigger(availableNow=True).start().awaitTermination()
         assert seen == {tuple(row[:3]) for row in rows(spark, totals)}
-        expected: dict[int, tuple[int, int]] = {}
-        for customer, amount in now.values():
-            total, count = expected.get(customer, (0, 0))
-            expected[customer] = (total + amount, count + 1)
-        found = {row[0]: (row[1], row[2]) for row in rows(spark, totals)}
-        assert {c: pair for c, pair in found.items() if pair[1]} == expected
+        for name, count in ((totals, 3), (regions, 2)):
+            found = {row[0]: (row[1], row[2]) for row in rows(spark, name)}
+            expected = sums((customer % count, amount) for customer, amount in now.values())
+            assert {group: pair for group, pair in found.items() if pair[1]} == expected
 
 
 def test_two_streams_join_in_one_table(

@@ -35,6 +35,12 @@ def main() -> None:
     spark.conf.set("spark.keyfold.txnVersion", "7")
     for _ in range(2):  # the second time changes nothing
         spark.sql("INSERT INTO keyfold.c.sums (k, n) VALUES (2, 1)")
+    spark.conf.set("spark.keyfold.txnVersion", "8")
+    for _ in range(2):
+        spark.sql(
+            "MERGE INTO keyfold.c.sums t USING (SELECT 2 k, 10L n) s ON t.k = s.k "
+            "WHEN MATCHED THEN UPDATE SET n = t.n + s.n"
+        )
     spark.conf.unset("spark.keyfold.txnAppId")
     spark.conf.unset("spark.keyfold.txnVersion")
     keyfold.register(spark, longest)
