@@ -10,12 +10,13 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SETS = tuple(ROOT / "jvm" / "src" / name for name in ("shim", "sql", "client"))
@@ -62,15 +63,50 @@ def java() -> str:
 
 
 def compile_into(classes: Path) -> None:
-    """Run scalac on each source set, which sees those before it; its warnings are errors."""
-    for top in SETS:
-        sources = sorted(str(path) for path in (top / "scala").rglob("*.scala"))
-        seen = f"{spark_jars()}{os.sep}*{os.pathsep}{classes}"
-        options = f"@{ROOT / 'jvm' / 'scalac.options'}"
-        command = [java(), "-Xss8m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", seen]
-        command += ["scala.tools.nsc.Main", "-usejavacp", options, "-d", str(classes), *sources]
-        if subprocess.run(command, check=False).returncode:
-            sys.exit(f"jvm/src/{top.name} does not compile: see the lines above")
+    """Run scalac on each source set, which sees those before it; its warnings are errors. One JVM
+    compiles all: scalac is several times as fast once it has run.
+    """
+    with running_java(spark_jars()) as gateway:
+        for top in SETS:
+            sources = sorted(str(path) for path in (top / "scala").rglob("*.scala"))
+            seen = f"{spark_jars()}{os.sep}*{os.pathsep}{classes}"
+            options = f"@{ROOT / 'jvm' / 'scalac.options'}"
+            words = [options, "-cp", seen, "-d", str(classes), *sources]
+            given = gateway.new_array(gateway.jvm.String, len(words))
+            for place, word in enumerate(words):
+                given[place] = word
+            if not gateway.jvm.scala.tools.nsc.Main.process(given):
+                sys.exit(f"jvm/src/{top.name} does not compile: see the lines above")
+
+
+@contextmanager
+def running_java(jars: Path) -> Iterator[Any]:
+    """A JVM whose methods are called from here, as pyspark calls Spark's: by py4j, which comes with
+    it. Its stderr is ours.
+    """
+    from py4j.java_gateway import (  # noqa: PLC0415 - whoever lacks pyspark was told so
+        GatewayParameters,
+        JavaGateway,
+        launch_gateway,
+    )
+
+    port, token, process = launch_gateway(
+        jarpath=str(next(jars.glob("py4j-*.jar"))),
+        classpath=f"{jars}{os.sep}*",
+        javaopts=["-Xss8m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
+        java_path=java(),
+        die_on_exit=True,
+        redirect_stderr=sys.stderr,
+        enable_auth=True,
+        return_proc=True,
+    )
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
+    try:
+        yield gateway
+    finally:
+        gateway.shutdown()
+        process.stdin.close()  # by which it ends
+        process.wait()
 
 
 def contents(classes: Path) -> Iterator[tuple[str, bytes]]:
