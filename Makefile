@@ -33,8 +33,14 @@ help:  ## print this list
 
 setup: .venv/.installed .venv/.warm jar  ## Debian packages, .venv, the jar, the package, its kernels
 
-# One target after the other, also with -j: only here do parts go beside each other.
-ifndef IN_PARTS
+# One target after the other, also with -j: only here do parts go beside each other. Beside the tests
+# with Spark, which often wait, those on the newest have one process, and are shown at their end.
+NEWEST := build/spark/bin/python
+PROCESSES := 3
+ifdef IN_PARTS
+NEWEST := .ci/shown-at-its-end $(NEWEST)
+PROCESSES := 1
+else
 .NOTPARALLEL:
 endif
 environments:  ## all that tests need, two parts at a time
@@ -46,7 +52,8 @@ demo: setup  ## fold three months of real flights and check every answer with pl
 demo-year: setup  ## the same with the whole year, and its picture: build/demo.png
 	$(BIN)/python -m integration.demo --chart build/demo.png
 
-test: environments test-python test-spark test-newest  ## all tests: without a JVM, with Spark, a part with the newest Spark
+test: environments test-python  ## all tests: without a JVM, with Spark, beside them a part with the newest Spark
+	@$(MAKE) --no-print-directory -j 2 IN_PARTS=yes test-spark test-newest
 
 test-python: setup build/.postgresql build/readers/.installed build/azurite/.installed  ## the tests without a JVM
 	$(BIN)/python -m pytest -n 4 $(IN_ORDER) tests
@@ -55,7 +62,7 @@ test-spark: setup build/.postgresql build/readers/.installed build/azurite/.inst
 	$(BIN)/python -m pytest -n 3 $(IN_ORDER) $(NEWEST_ALONE) integration
 
 test-newest: setup build/spark/.installed  ## a part of the tests with the Spark of requirements-spark.lock
-	build/spark/bin/python -m pytest -n 3 $(IN_ORDER) $(ON_NEWEST)
+	$(NEWEST) -m pytest -n $(PROCESSES) $(IN_ORDER) $(ON_NEWEST)
 
 lint: environments  ## ruff, mypy --strict, scalac warnings, imports, the jar's links with both Sparks
 	@$(MAKE) --no-print-directory -j 2 IN_PARTS=yes types rules

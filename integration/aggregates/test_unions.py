@@ -88,9 +88,10 @@ DEFINITIONS = {
     "keyfold.max(x), avg(d){f}, min(d), max(d){f}, sum(d)": "max(x), avg(d){f}, min(d), max(d){f}, "
     "sum(d)",
 }
+ROLL_UP = "SELECT k, g, {v} FROM stored GROUP BY ROLLUP (k, g)"
 SHAPES = (
     ("SELECT k, {v} FROM stored GROUP BY k", ("", DISTINCT)),
-    ("SELECT k, g, {v} FROM stored GROUP BY ROLLUP (k, g)", ("",)),
+    (ROLL_UP, ("",)),
     ("SELECT id, {v} FROM stored GROUP BY id", ("",)),
     ("SELECT {v} FROM stored", ("", DISTINCT)),
     ("SELECT {v} FROM stored WHERE id < 0", ("",)),
@@ -177,6 +178,18 @@ def test_is_as_defined(
         wanted = sorted(str((*k, *v)) for k, v in zip(keys, values, strict=True))
         with conf(spark, **INTERPRETED):
             assert rows(spark, ours) == wanted, ours
+
+
+def test_distinct_values_of_roll_ups(spark: SparkSession, stored: DataFrame) -> None:
+    """Values are made distinct for each set of keys; one query has all calls of one argument."""
+    calls = [call for call in DEFINITIONS if "({d}bm)" in call]
+    ours, wanted = (
+        query(ROLL_UP, ", ".join(asked), DISTINCT)
+        for asked in (calls, [DEFINITIONS[call] for call in calls])
+    )
+    assert len(calls) == 4
+    with conf(spark, **INTERPRETED):
+        assert rows(spark, ours) == rows(spark, wanted)
 
 
 def test_wide_bitmaps(spark: SparkSession) -> None:

@@ -12,7 +12,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -205,9 +205,12 @@ class Installation:
         return done.stdout
 
     @contextmanager
-    def connect_server(self, cluster: Cluster, warehouse: Path) -> Iterator[str]:
+    def connect_server(
+        self, cluster: Cluster, warehouse: Path, confs: Mapping[str, str]
+    ) -> Iterator[str]:
         """A Spark Connect server on the cluster; the address of it."""
         command = self.command("spark-submit", cluster, warehouse, "")
+        command += [f"--conf={name}={value}" for name, value in confs.items()]
         command += ["--class", CONNECT_SERVER, "--conf=spark.connect.grpc.binding.port=0"]
         command += [f"--conf=spark.connect.grpc.binding.address={HOSTS[0]}"]
         command += [f"--conf=spark.driver.extraJavaOptions={QUICK_JVM}"]

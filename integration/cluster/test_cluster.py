@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,9 @@ from integration.cluster.clusters import Cluster, Installation
 from integration.faults import processes
 
 Told = dict[str, list[dict[str, Any]]]
+Confs = Mapping[str, str]
+# Which of two executors does what is tried by the job in PySpark and by the faults.
+ONE_EXECUTOR = {"spark.cores.max": "1"}
 COMPILED = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
@@ -54,10 +57,13 @@ class Jobs:
     def __init__(self, cluster: Cluster, environment: Installation) -> None:
         self.cluster, self.environment = cluster, environment
 
-    def run(self, folder: Path, program: str, *arguments: str, archive: str = "") -> Path:
+    def run(
+        self, folder: Path, program: str, *arguments: str, confs: Confs, archive: str = ""
+    ) -> Path:
         """Run one to its end; where its answers are."""
         start = self.environment.command(program, self.cluster, folder / "warehouse", archive)
-        start.append(f"--conf=spark.shop.answers={folder / 'answers'}")
+        given = {**confs, "spark.shop.answers": folder / "answers"}
+        start += [f"--conf={name}={value}" for name, value in given.items()]
         self.environment.run(self.cluster, [*start, *arguments], job_jar.JOBS)
         assert_nothing_left(self.cluster)
         return folder / "answers"
@@ -87,19 +93,21 @@ def test_the_workers_own_python_lacks_keyfold() -> None:
 
 def test_pyspark_job(jobs: Jobs, tmp_path: Path) -> None:
     """With code that Spark compiles, which the other jobs here do without."""
-    compiled = [f"--conf={name}={value}" for name, value in COMPILED.items()]
-    assert told(jobs.run(tmp_path, "spark-submit", *compiled, "shop_job.py")) == sales.answers()
+    answers = jobs.run(tmp_path, "spark-submit", "shop_job.py", confs=COMPILED)
+    assert told(answers) == sales.answers()
 
 
 def test_sql_script(jobs: Jobs, tmp_path: Path) -> None:
-    assert told(jobs.run(tmp_path, "spark-sql", "-f", "shop.sql")) == sales.answers()
+    answers = jobs.run(tmp_path, "spark-sql", "-f", "shop.sql", confs=ONE_EXECUTOR)
+    assert told(answers) == sales.answers()
 
 
 def test_scala_job_with_shipped_wheel(jobs: Jobs, jar: Path, tmp_path: Path) -> None:
     archive = str(tmp_path / "keyfold-env.tgz")
     jobs.environment.keyfold("archive", archive)
     job = ["--class", "keyfold.jobs.Shop", str(jar)]
-    assert told(jobs.run(tmp_path, "spark-submit", *job, archive=archive)) == sales.answers()
+    answers = jobs.run(tmp_path, "spark-submit", *job, confs=ONE_EXECUTOR, archive=archive)
+    assert told(answers) == sales.answers()
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +158,7 @@ def test_each_job_is_one_snapshot_and_nothing_is_left(
 
 
 def test_spark_connect(cluster: Cluster, environment: Installation, tmp_path: Path) -> None:
-    with environment.connect_server(cluster, tmp_path / "warehouse") as url:
+    with environment.connect_server(cluster, tmp_path / "warehouse", ONE_EXECUTOR) as url:
         command = [str(environment.python), "connect_job.py", url]
         printed = environment.run(cluster, command, job_jar.JOBS)
     answer = json.loads(printed.splitlines()[-1])
