@@ -157,12 +157,13 @@ def check_merged(spark: SparkSession, table: str, wanted: dict[int, int]) -> Non
     assert [row.k for row in rows.orderBy("k").limit(3).collect()] == sorted(wanted)[:3]
     found = spark.sql(f"SELECT /*+ BROADCAST(t) */ o.id FROM range(100) o JOIN {table} t ON id = k")
     assert found.count() == len(wanted)
-    hinted = f"SELECT /*+ LOOKUP(t) */ t.v FROM range(100) o JOIN {table} t ON CAST(id AS INT) = k"
+    hinted = f"SELECT /*+ LOOKUP(t) */ k, v FROM range(100) o JOIN {table} t ON CAST(id AS INT) = k"
+    assert "LookupJoin" in plan_of(spark.sql(hinted))
+    assert {row.k: row.v for row in spark.sql(hinted).collect()} == wanted
     for refused in (
         f"UPDATE {table} SET v = 5 WHERE k = 79",
         f"DELETE FROM {table} WHERE v = 3",
         f"SELECT k, _bucket FROM {table}",
-        hinted,
     ):
         with pytest.raises(PySparkException, match="rows wait for their buckets"):
             spark.sql(refused).collect()

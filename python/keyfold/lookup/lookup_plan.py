@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -14,12 +14,12 @@ from keyfold.options.unparsed import READS_INDEXES
 from keyfold.read.plan_head import PlanHead
 from keyfold.read.provenance import divided
 from keyfold.read.request import ReadRequest
+from keyfold.read.waiting.waiting_splits import WaitingParts, apart
 from keyfold.resources.garbage import makes_many
 from keyfold.storage.metadata.entries import LiveFile, Place, by_place, decode_keys, split_of
-from keyfold.storage.metadata.partition_bounds import Partition, SomePartitions
+from keyfold.storage.metadata.partition_bounds import Partition
 from keyfold.storage.metadata.snapshot_files import listed_count
 from keyfold.storage.table import Table
-from keyfold.storage.waiting_files import check_none_read
 from keyfold.types.literals import FLOATING, arrow_array
 from keyfold.types.logical import Atomic
 from keyfold.wire.layout import TableLayout
@@ -37,26 +37,25 @@ def plan_lookup(
     """The plan of lookups of `columns`, metadata columns among them, in the snapshot of the table.
     Rows that fail one of the `filters` that are over the primary key are not found; others are
     ignored. Keys of other partitions, or of other buckets than those of `hashes`, are not found;
-    None is all of them. Raises TableError if the table has no key, NotSupportedError if rows wait
-    for buckets that scans of the table read.
+    None is all of them. Raises TableError if the table has no key. Where rows wait for buckets that
+    scans of the table read, those of the whole partition are one bucket.
     """
     layout = table.layout
     if not layout.key:
         raise TableError(f"looking keys up in table {layout.name}: it has no primary key")
-    taken = None if partitions is None else SomePartitions(partitions)
-    check_none_read(table, "looking keys up in", taken)
     head = PlanHead.of(table, ReadRequest(columns, filters))
     if hashes is not None and head.chosen.bucket_hashes is None:
         head = replace(head, chosen=replace(head.chosen, bucket_hashes=tuple(hashes)))
-    live, _ = head.live(partitions)
+    live, mixed = apart(head, head.live(partitions)[0], partitions)
     files = live.files()
     own, metadata = divided(layout, columns)
     read = tuple(dict.fromkeys((*own, *layout.key)))
-    scan = replace(head.scan(read, files), metadata=metadata, **table.named_by)
+    every = [*files, *mixed.files]
+    scan = replace(head.scan(read, every), metadata=metadata, **table.named_by)
     decode_keys(files)
     found = sorted(by_place(files).items(), key=lambda item: str(item[0]))
     places = (_bucket(table, place, of_bucket) for place, of_bucket in found)
-    return LookupPlan(tuple(columns), scan, tuple(places))
+    return LookupPlan(tuple(columns), scan, (*places, *_mixed(layout, mixed)))
 
 
 def is_by_partition(table: Table, most: int) -> bool:
@@ -92,6 +91,13 @@ def _bucket(table: Table, place: Place, files: Sequence[LiveFile]) -> BucketOfKe
     ends = _ends(table.layout, listed)
     is_asked = any(indexes) and table.options[READS_INDEXES]
     return BucketOfKeys(split, max(number, ANY_BUCKET), ends, indexes if is_asked else ())
+
+
+def _mixed(layout: TableLayout, parts: WaitingParts) -> Iterator[BucketOfKeys]:
+    """Partitions in which rows wait, each as one bucket."""
+    for part in parts.partitions:
+        files = [file for run in part.section for file in run]
+        yield BucketOfKeys(part.split(layout), ANY_BUCKET, _ends(layout, files))
 
 
 def _ends(layout: TableLayout, files: Sequence[LiveFile]) -> pa.RecordBatch:

@@ -27,6 +27,7 @@ from keyfold.lookup.key_places import BucketOfKeys, LookupPlan
 from keyfold.read import task
 from keyfold.read.keyset import KeySet
 from keyfold.read.reader import read
+from keyfold.read.waiting.waiting_records import parted
 from keyfold.storage.metadata.partition_bounds import Partition
 from keyfold.types.literals import manifest_value
 from keyfold.wire.layout import TableLayout
@@ -236,7 +237,8 @@ def _narrowed(scan: ScanSpec, place: BucketOfKeys, wanted: KeySet) -> Split:
     flags = iter(found.tolist())
     sections = []
     for section in place.split.sections:
-        runs = (tuple(file for file in run if next(flags)) for run in section)
+        last = parted(section)[1]  # in no order of keys
+        runs = (tuple(file for file in run if next(flags) or run is last) for run in section)
         if kept := tuple(run for run in runs if run):
             sections.append(kept)
     return replace(place.split, sections=tuple(sections))

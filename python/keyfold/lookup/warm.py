@@ -32,6 +32,7 @@ from keyfold.lookup.rows_of_keys import (
 from keyfold.merge.plan import plan as merge_plan
 from keyfold.read.keyset import KeySet
 from keyfold.read.reader import read
+from keyfold.read.waiting.waiting_records import waits
 from keyfold.stores.opened import store_of
 from keyfold.stores.snapshot_folder import reading_files
 from keyfold.wire.specs import Run, Section
@@ -109,7 +110,7 @@ class Warm:
 
     def _rows(self, place: BucketOfKeys, wanted: KeySet) -> Iterator[pa.RecordBatch]:
         """Batches of the scan's columns: the rows of a bucket that have one of the keys."""
-        if not self.plan.scan.metadata:
+        if not self.plan.scan.metadata and not any(map(waits, place.split.sections)):
             bucket = self._buckets.get(id(place))
             if bucket is None:
                 bucket = self._buckets[id(place)] = self._bucket(place)

@@ -71,11 +71,15 @@ class KeySet:
     def cut(self, batch: pa.RecordBatch | Deferred) -> pa.RecordBatch | Deferred:
         """The rows of a batch, sorted by key without a key twice, whose keys are asked for."""
         if not self.is_whole:
-            return batch.filter(pa.array(find(self.keys, self._keys_of(batch))[1]))
+            return self.among(batch)
         places, is_there = find(self._keys_of(batch), self.keys)
         passes = np.zeros(batch.num_rows, dtype=np.bool_)
         passes[places[is_there]] = True
         return batch.filter(pa.array(passes))
+
+    def among(self, batch: pa.RecordBatch | Deferred) -> pa.RecordBatch | Deferred:
+        """The rows of a batch, in any order, whose keys are asked for."""
+        return batch.filter(pa.array(find(self.keys, self._keys_of(batch))[1]))
 
     def has_any(self, batch: pa.RecordBatch) -> bool:
         """Whether a row of a batch, sorted by key, has one of these keys, which are whole."""

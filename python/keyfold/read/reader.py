@@ -148,11 +148,13 @@ class _Source:
         """The records of files whose rows have no buckets yet."""
         if not run:
             return ()
-        assert not self._is_lookup
         wanted = Wanted(merge.reads, kinds=True, marks=any(file.is_marked for file in run))
         found = (batch for file in run for batch in self._file(file, wanted))
         kept = map(self._keys.kept, found)
-        return sorted_runs(merge, kept, run[0].min_sequence, KeyRange.of(self._split, merge.layout))
+        if isinstance(self._range, KeySet):
+            kept = map(self._range.among, kept)
+        within = self._range if isinstance(self._range, KeyRange) else None
+        return sorted_runs(merge, kept, run[0].min_sequence, within)
 
     def _whole(self, section: Section) -> Iterator[pa.RecordBatch]:
         """The rows of a section if the values of all columns decide whether a row exists."""

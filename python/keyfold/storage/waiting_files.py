@@ -1,5 +1,5 @@
 """The files of rows that wait for their buckets (`bucket` = -2). No read sees them, though somebody
-has written them, but for scans of tables that say so (`postpone.merge-on-read`).
+has written them, but for scans and look-ups of tables that say so (`postpone.merge-on-read`).
 """
 
 from __future__ import annotations
@@ -32,16 +32,15 @@ def came(file: LiveFile) -> tuple[int, int, str]:
     return created_millis(file), file.max_sequence, file.name
 
 
-def check_none_read(
-    table: Table, doing: str, takes: Callable[[Partition], bool] | None = None
-) -> None:
-    """Raises NotSupportedError if rows wait which scans read, in partitions that are taken: what is
-    done here would not go by them.
+def check_none_read(table: Table, doing: str) -> None:
+    """Raises NotSupportedError if rows wait that scans read: the rows of a statement that goes by
+    stored ones would come before them.
     """
-    if reads_waiting(table.options) and waiting(table, takes):
+    if reads_waiting(table.options) and waiting(table):
         raise NotSupportedError(
-            f"{doing} table {table.layout.name}: rows wait for their buckets, which only scans "
-            f"read, as its option {READS_WAITING.name} is 'true'; {_TO_BUCKETS}"
+            f"{doing} table {table.layout.name}: rows wait for their buckets, which scans read, as "
+            f"its option {READS_WAITING.name} is 'true': what is written would come before them; "
+            f"{_TO_BUCKETS}"
         )
 
 

@@ -1,4 +1,4 @@
-"""The splits of partitions with rows that have no buckets yet (driver side).
+"""The splits of partitions with rows that have no buckets yet, of scans and look-ups (driver side).
 
 Their keys may be in any bucket. So the files of all buckets are one section there, and those of
 rows that wait are its last run, as they come after all that have buckets. Their keys are in no
@@ -8,7 +8,7 @@ order.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -21,6 +21,7 @@ from keyfold.options.clusters import reads_waiting
 from keyfold.options.declared import TableOptions
 from keyfold.options.unparsed import READS_WAITING
 from keyfold.read.key_cuts import by_key
+from keyfold.read.parts import KeyedSection
 from keyfold.read.plan_head import PlanHead
 from keyfold.read.provenance import divided
 from keyfold.read.splits import Splitting, Task
@@ -28,7 +29,9 @@ from keyfold.storage import support
 from keyfold.storage.metadata.entries import LiveFile, split_of
 from keyfold.storage.metadata.live_files import Asked, LiveFiles
 from keyfold.storage.metadata.manifest_columns import Numbers
+from keyfold.storage.metadata.partition_bounds import Partition
 from keyfold.storage.waiting_files import came, waiting
+from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Split
 
 
@@ -41,6 +44,15 @@ class PartitionFiles:
     values: tuple[Any, ...]
     files: Sequence[LiveFile]
     last: Sequence[LiveFile]
+
+    @property
+    def section(self) -> tuple[KeyedSection, ...]:
+        """All of them as the runs of one section."""
+        return (*(runs(self.files) if self.files else ()), tuple(self.last))
+
+    def split(self, layout: TableLayout) -> Split:
+        """All of them as one split."""
+        return split_of(layout, (self.values, None), (self.section,))
 
 
 @dataclass(frozen=True)
@@ -72,11 +84,14 @@ class WaitingParts:
         return [tuple(s for s, _ in held) for held in packed(units, lambda u: u[1], how.target)]
 
 
-def apart(head: PlanHead, live: LiveFiles) -> tuple[LiveFiles, WaitingParts]:
-    """The files in partitions in which no row waits, and the parts of the others; `live` are those
-    with buckets that the scan reads. Raises NotSupportedError if it asks where rows are stored.
+def apart(
+    head: PlanHead, live: LiveFiles, partitions: Collection[Partition] | None = None
+) -> tuple[LiveFiles, WaitingParts]:
+    """The files in partitions in which no row waits, and the parts of the others, all or these;
+    `live` are those with buckets that are read. Raises NotSupportedError if columns are asked for
+    that tell where rows are stored.
     """
-    last = _waiting(head)
+    last = _waiting(head, partitions)
     if not last:
         return live, WaitingParts()
     layout, options = head.table.layout, head.table.options
@@ -94,7 +109,7 @@ def apart(head: PlanHead, live: LiveFiles) -> tuple[LiveFiles, WaitingParts]:
     return live.chosen(Asked(lambda values: repr(values) not in last)), WaitingParts(parts)
 
 
-def _waiting(head: PlanHead) -> dict[str, list[LiveFile]]:
+def _waiting(head: PlanHead, partitions: Collection[Partition] | None) -> dict[str, list[LiveFile]]:
     """The files of rows that wait and are read, of each partition by the text of its values: NaN
     does not equal itself. Statistics of keys don't tell which, as their rows are in no order.
     """
@@ -104,6 +119,7 @@ def _waiting(head: PlanHead) -> dict[str, list[LiveFile]]:
 
     def takes(values: tuple[Any, ...]) -> bool:
         is_within = request.within is None or request.within(values)
+        is_within = is_within and (partitions is None or values in partitions)
         return is_within and (not chosen.by_partition or chosen.keeps_partition(values))
 
     found = waiting(head.table, takes)
@@ -126,8 +142,7 @@ def _part(
 def _units(how: Splitting, part: PartitionFiles) -> list[tuple[Split, int]]:
     """The splits of a partition and their bytes."""
     layout, size = how.layout, sum(file.size for file in part.files)
-    section = (*(runs(part.files) if part.files else ()), tuple(part.last))
-    whole = split_of(layout, (part.values, None), (section,))
+    whole = part.split(layout)
     rest = sum(file.size for file in part.last)
     is_of_keys = any({*one.columns} & {*layout.key} for one in how.by_key)
     if size <= how.most or is_of_keys or math.isinf(how.cut_from):
