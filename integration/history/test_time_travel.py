@@ -82,8 +82,10 @@ def test_options_of_readers(spark: SparkSession, warehouse: Path, times: list[in
         path = str(warehouse / "it.db" / "travelled")
         assert rows(spark.read.format("keyfold").option(name, value).load(path)) == THEN, name
     assert rows(spark.read.option("scan.tag-name", "first").table(TABLE).where("id > 0")) == THEN
-    with_clause = f"SELECT v FROM {TABLE} WITH (`scan.snapshot-id` = '1') WHERE id = 1"
-    assert spark.sql(with_clause).collect() == [Row(v="a")]
+    one = "`scan.snapshot-id` = '1'"
+    for asked in (one, f"'scan.mode' = 'from-snapshot', {one}"):
+        with_clause = f"SELECT v FROM {TABLE} WITH ({asked}) WHERE id = 1"
+        assert spark.sql(with_clause).collect() == [Row(v="a")]
     with pytest.raises(PySparkException, match="at one version: found the options"):
         spark.read.option("scan.snapshot-id", 1).option("scan.tag-name", "first").table(TABLE)
 

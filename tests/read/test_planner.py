@@ -200,7 +200,8 @@ def test_older_rows_are_asked_for_elsewhere(
     with pytest.raises(NotSupportedError, match=rf"option {name} = '{value}' .*{hint}"):
         check_asked(layout, {name: value})
     check_asked(layout, {"scan.mode": "latest-full"})
-    check_asked(layout, {"versionAsOf": "1"}, is_past=True)
+    for asked in ({"versionAsOf": "1"}, {"scan.mode": "from-snapshot"}):
+        check_asked(layout, asked, is_past=True)
 
 
 def test_read_optimized_is_true_or_false(tmp_path: Path) -> None:

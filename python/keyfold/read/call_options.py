@@ -18,6 +18,7 @@ from keyfold.wire.layout import TableLayout
 
 _EVERY_LEVEL = {TableOptions.vectors_merge_on_read.name: "true"}
 _SPARKS = ("versionasof", "timestampasof")
+_MODES_OF_PAST = ("from-snapshot", "from-snapshot-full", "from-timestamp")  # another option says it
 
 
 def with_options(table: Table, given: Mapping[str, str] | None) -> Table:
@@ -75,9 +76,10 @@ def check_asked(layout: TableLayout, options: Mapping[str, str], *, is_past: boo
     snapshot that the table was loaded at. The error names the option. A table of the past was
     loaded by Spark's own options.
     """
+    modes = (*LATEST, *_MODES_OF_PAST) if is_past else LATEST
     for name, text in options.items():
         low = name.lower()
-        asks_more = low == "scan.mode" and text.lower() not in LATEST
+        asks_more = low == "scan.mode" and text.lower() not in modes
         if low in OTHER_ROWS or asks_more or (low in _SPARKS and not is_past):
             hint = (
                 "start Spark with the session extension keyfold.spark.KeyfoldExtensions, or say "
