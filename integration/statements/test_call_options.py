@@ -135,10 +135,30 @@ def test_what_spark_puts_there_and_what_the_table_has_pass(
     assert read.count() <= spark.table(name).count() == 1
 
 
+def test_a_write_may_leave_compaction_to_others(spark: SparkSession, table: str) -> None:
+    name = f"{table}_alone"
+    spark.sql(
+        f"CREATE TABLE {name} (k INT, PRIMARY KEY (k) NOT ENFORCED) "
+        "TBLPROPERTIES ('bucket' = '1', 'num-sorted-run.compaction-trigger' = '2')"
+    )
+    row, path = spark.sql("SELECT 1 AS k"), f"{name}$files".split(".")
+
+    def levels() -> list[int]:
+        files = spark.table(".".join([*path[:-1], f"`{path[-1]}`"]))
+        return sorted(one.level for one in files.collect())
+
+    spark.sql(f"INSERT INTO {name} WITH ('write-only' = 'true') VALUES (1)")
+    spark.sql(f"INSERT INTO {name} /*+ OPTIONS('write-only' = 'true') */ VALUES (1)")
+    row.writeTo(name).option("write-only", "true").append()
+    assert levels() == [0, 0, 0]
+    spark.sql(f"INSERT INTO {name} VALUES (1)")
+    assert len(levels()) == 1
+
+
 def test_an_option_of_the_table_is_not_changed_by_a_write(
     table: str, rows: DataFrame, fresh_name: Callable[[], str]
 ) -> None:
-    append = rows.writeTo(table).option("write-only", "true").append
-    refused(append, "write-only", "ALTER TABLE")
+    append = rows.writeTo(table).option("num-levels", "9").append
+    refused(append, "num-levels", "ALTER TABLE")
     created = rows.writeTo(fresh_name()).tableProperty("primary-key", "k").option("bucket", "8")
     refused(created.create, "bucket", "tableProperty")

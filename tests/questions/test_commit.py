@@ -77,6 +77,23 @@ def test_a_large_job_is_never_held_as_objects(
     assert len(tables.reload(found).live_files()) == files
 
 
+def test_a_job_may_leave_compaction_and_expiry_to_others(tmp_path: Path) -> None:
+    """Paimon's `INSERT INTO t /*+ OPTIONS('write-only' = 'true') */`."""
+    kept = {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1"}
+    kept["snapshot.expire.execution-mode"] = "sync"
+    found, folder = tables.table(tmp_path, tables.new_table(**kept)), str(tmp_path)
+    for options, snapshots in (
+        ({"write-only": "TRUE"}, [1]),
+        ({"Write-Only": "true"}, [1, 2]),
+        ({"write-only": "false"}, [3]),
+    ):
+        planned = plan_write(jobs.question(found, folder, options=options, **HOW))["write"]
+        answer = commit_write(written(tmp_path, planned))
+        assert sorted(found.snapshots.ids()) == snapshots
+        assert bool(answer["touched"]) == (options.get("write-only") == "false")
+    assert "write-only" not in tables.reload(found).layout.options
+
+
 def test_a_failed_commit_leaves_no_renumbered_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,7 @@ MERGE_MODE = "merge_mode"
 TRANSACTION_APP = "txnAppId"
 TRANSACTION_VERSION = "txnVersion"
 ACCEPT_LOST = "accept-lost-epochs"
+WRITE_ONLY = TableOptions.write_only.name
 WRITE = Call(
     "writing",
     (TARGET_COLUMNS, MERGE_MODE, TRANSACTION_APP, TRANSACTION_VERSION, ACCEPT_LOST),
@@ -101,6 +102,8 @@ def split(
     for name, text in given.items():
         if _plain(name) in known:
             own[known[_plain(name)]] = text
+        elif call is WRITE and name.lower() == WRITE_ONLY and text.strip().lower() == "true":
+            own[WRITE_ONLY] = "true"
         elif _is_sparks(call, name) or _asks_nothing(name, text):
             continue
         elif is_of_table(name, engine) and name.lower() not in _REFUSED:

@@ -124,7 +124,7 @@ def commit_write(question: Frame) -> dict[str, Any]:
             return {"snapshot": found, "touched": []}
         check_kept(spec, messages)
     published = jobs.publish(table, spec, messages)
-    is_due = published is not None and not table.options.write_only
+    is_due = published is not None and not (table.options.write_only or jobs.is_write_only(spec))
     buckets = touched(messages) if is_due else []
     awaited, told = is_awaited(table.options), _passed_over(table, spec.epoch, published)
     return {"snapshot": published, "touched": buckets, "awaited": awaited, **told}

@@ -19,12 +19,13 @@ from keyfold.options.calls import (
     TRANSACTION_APP,
     TRANSACTION_VERSION,
     WRITE,
+    WRITE_ONLY,
     value,
 )
 from keyfold.options.parsing import parse
 from keyfold.options.values import boolean, whole
 from keyfold.predicates.prune import on_partitions
-from keyfold.read.call_options import as_changed, call_options
+from keyfold.read.call_options import as_changed, call_options, with_options
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.answers import Late, UnseenKeys
 from keyfold.storage.commits.outcomes import OUTCOMES, is_abandonable
@@ -104,8 +105,9 @@ def plan_job(
     names the auto-increment column.
     """
     table.check_writable(rows=True)
-    layout = table.layout
     asked = call_options(WRITE, table, options)
+    table = with_options(table, {WRITE_ONLY: "true"}) if WRITE_ONLY in asked else table
+    layout = table.layout
     told = asked.get(TARGET_COLUMNS, seen)
     check_ids_left(layout, told if changes is None else target_text(changes.assigned or ()))
     if changes is None:
@@ -243,7 +245,8 @@ def publish(
     are files of partitions that are too old, if the table drops what is written there.
     """
     given, once = messages, _committing(table, spec, takes or replaced(spec, messages))
-    messages, looks = before_commit(table, spec, messages)
+    as_asked = with_options(table, {WRITE_ONLY: "true"}) if is_write_only(spec) else table
+    messages, looks = before_commit(as_asked, spec, messages)
     made = messages
     try:
         found = once(spec, messages)
@@ -265,10 +268,15 @@ def publish(
     if messages is not given:
         kept = {one.partition for one in messages}
         remove_files(spec.layout, (one for one in given if one.partition not in kept))
-    published = followed(table, found)
+    published = followed(as_asked, found)
     if published is not None and looks:
         expire_due(replace(table, snapshot_id=published))
     return published
+
+
+def is_write_only(spec: WriteSpec) -> bool:
+    """Whether a job leaves compaction and expiry to others, by its own option or its table's."""
+    return parse(spec.layout).write_only
 
 
 def _again(
