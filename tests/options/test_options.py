@@ -187,6 +187,7 @@ def test_one_option_twice() -> None:
         ("bucket-key", "v", TableError, "v is not in the primary key"),
         ("bucket-key", "p", TableError, "p is not in the primary key"),
         ("fields.zzz.ignore-retract", "true", TableError, "Field zzz can not be found in table"),
+        ("fields.k.pk-x.index.options", "a", NotSupportedError, "column k has no fields"),
     ],
 )
 def test_refused(name: str, text: str, kind: type[KeyfoldError], message: str) -> None:

@@ -230,12 +230,12 @@ def _check_field_option(layout: TableLayout, name: str) -> None:
 def _check_field(layout: TableLayout, option: str, column: str) -> None:
     if layout.has_column(column):
         return
-    row = column.partition(".")[0]
-    if row != column and layout.has_column(row):
-        raise NotSupportedError(
-            f"option {option} of table {layout.name}: Nested-field path is not supported on ROW "
-            f"field {row}"
-        )
+    row, dot, rest = column.partition(".")
+    if dot and layout.has_column(row):
+        reason = f"column {row} has no fields, and columns no option that begins with {rest}"
+        if isinstance(layout.column(row).type, logical.Row):
+            reason = f"Nested-field path is not supported on ROW field {row}"
+        raise NotSupportedError(f"option {option} of table {layout.name}: {reason}")
     raise TableError(
         f"option {shown(option)} of table {layout.name}: Field {shown(column)} can not be found in "
         f"table schema. It has {', '.join(own.name for own in layout.columns)}"
