@@ -82,12 +82,9 @@ def session(cluster: Cluster, folder: Path) -> SparkSession:
 
 def workers_on(cluster: Cluster, host: str) -> set[int]:
     """The forked workers of the executors of one machine, without their fork servers."""
-    found = set()
-    for executor, place in cluster.executors().items():
-        if place == host:
-            for server in filter(processes.is_worker, processes.children(executor)):
-                found |= set(filter(processes.is_worker, processes.children(server)))
-    return found
+    executors = (pid for pid, place in cluster.executors().items() if place == host)
+    servers = filter(processes.is_worker, processes.children(*executors))
+    return set(filter(processes.is_worker, processes.children(*servers)))
 
 
 class Victim(threading.Thread):

@@ -28,6 +28,7 @@ SPARK_HOME = Path(pyspark.__file__).parent
 HOSTS = ("127.0.0.1", "127.0.0.2")
 KEPT = ("HOME", "JAVA_HOME", "LANG", "KEYFOLD_CACHE_DIR", "XDG_CACHE_HOME")
 STARTED = re.compile(r"Starting Spark master at (spark://\S+)")
+EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 SERVES = re.compile(r"Spark Connect server started at: (\S+:\d+)")
 REGISTERED = re.compile(r"Registering worker \S+ with 1 cores")
@@ -83,16 +84,16 @@ class Cluster:
     def executors(self) -> dict[int, str]:
         """Executors and the machine each stands on."""
         found = {}
-        for pid in set().union(*(processes.children(daemon) for daemon in self.pids)):
+        for pid in processes.children(*self.pids):
             words = processes.command(pid)
-            if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words:
+            if EXECUTOR in words:
                 found[pid] = words[words.index("--hostname") + 1]
         return found
 
     def left(self) -> set[int]:
         """What executors started, or are themselves, that still runs."""
-        below = set().union(*(processes.descendants(daemon) for daemon in self.pids))
-        return {pid for pid in below if processes.is_worker(pid)} | set(self.executors())
+        below = {pid: processes.command(pid) for pid in processes.descendants(*self.pids)}
+        return {pid for pid, words in below.items() if {EXECUTOR, processes.BRIDGE} & {*words}}
 
 
 @contextmanager
@@ -145,7 +146,7 @@ def _awaited(log: Path, line: re.Pattern[str], count: int) -> list[str]:
 
 def _stop(daemons: Sequence[subprocess.Popen[bytes]]) -> None:
     """Workers first, and what they still run with them."""
-    below = set().union(*(processes.descendants(daemon.pid) for daemon in daemons))
+    below = processes.descendants(*(daemon.pid for daemon in daemons))
     for daemon in reversed(daemons):
         daemon.terminate()
     for daemon in daemons:

@@ -9,41 +9,45 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 PROC = Path("/proc")
+BRIDGE = "keyfold.bridge"  # a word by which keyfold's processes are started
 DEADLINE = 600.0  # seconds a program of a test may take: it ends what hangs, and decides nothing
 PATIENCE = 120.0  # the same for what a running program does
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
+def _parent(pid: int) -> int | None:
+    """None of a process that is gone, or a zombie."""
+    try:
+        state, parent = (PROC / str(pid) / "stat").read_text().rsplit(")", 1)[1].split()[:2]
+    except OSError:
+        return None
+    return None if state == "Z" else int(parent)
+
+
 def parents() -> dict[int, int]:
     """Each running process and its parent; zombies left out."""
-    found = {}
-    for folder in PROC.iterdir():
-        if folder.name.isdigit():
-            try:
-                state, parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[:2]
-            except OSError:
-                continue
-            if state != "Z":
-                found[int(folder.name)] = int(parent)
-    return found
+    pids = (int(folder.name) for folder in PROC.iterdir() if folder.name.isdigit())
+    every = ((pid, _parent(pid)) for pid in pids)
+    return {pid: parent for pid, parent in every if parent is not None}
 
 
-def children(pid: int) -> set[int]:
-    """The processes that a process started itself."""
-    return {child for child, parent in parents().items() if parent == pid}
+def children(*pids: int) -> set[int]:
+    """The processes that these started themselves."""
+    return {child for child, parent in parents().items() if parent in pids}
 
 
-def descendants(pid: int) -> set[int]:
-    """Children of a process, their children, and so on."""
-    above = parents()
+def descendants(*pids: int) -> set[int]:
+    """Children of processes, their children, and so on."""
+    of: dict[int, list[int]] = {}
+    for child, parent in parents().items():
+        of.setdefault(parent, []).append(child)
     found: set[int] = set()
-    waiting = [pid]
+    waiting = [*pids]
     while waiting:
-        parent = waiting.pop()
-        children = {child for child, of in above.items() if of == parent}
-        waiting += children - found
-        found |= children
+        new = set(of.get(waiting.pop(), ())) - found
+        waiting += new
+        found |= new
     return found
 
 
@@ -57,7 +61,7 @@ def command(pid: int) -> list[str]:
 
 def is_worker(pid: int) -> bool:
     """Whether a process is a fork server of keyfold, or was forked by one."""
-    return "keyfold.bridge" in command(pid)
+    return BRIDGE in command(pid)
 
 
 def workers(jvm: int) -> set[int]:
@@ -67,7 +71,7 @@ def workers(jvm: int) -> set[int]:
 
 def alive(pids: Iterable[int]) -> set[int]:
     """Those of the processes that still run."""
-    return set(pids) & set(parents())
+    return {pid for pid in pids if _parent(pid) is not None}
 
 
 def peak_memory(pid: int) -> int:
