@@ -11,9 +11,11 @@ import pytest
 
 from integration.paimon.library import Paimon
 from keyfold.storage.history import versions
+from keyfold.wire.specs import Epoch
 from tests import readers
 from tests.concurrency import history_jobs, jobs
 
+EPOCH = Epoch("going back", 1)
 FIRST, SECOND = {1: 1, 2: 2}, {1: 10, 2: 2, 3: 3}
 
 
@@ -55,8 +57,14 @@ def test_they_read_our_tags_and_branches(paimon: Paimon, folder: Path) -> None:
     assert dict(zip(*read.select(["k", "v"]).to_pydict().values(), strict=True)) == FIRST | {7: 7}
     history_jobs.forwarded(str(folder), "b")
     assert theirs(paimon, folder) == FIRST | {7: 7}
-    assert history_jobs.rolled_back(str(folder), "x") == 1
+    assert history_jobs.rolled_back(str(folder), "x", EPOCH) == 2
     assert theirs(paimon, folder) == FIRST
+    paimon.write(place(folder), [["+I", 8, 8]])  # the token is known after their commit too
+    assert history_jobs.rolled_back(str(folder), "x", EPOCH) is None
+    newest = {"snapshot__num_retained__min": "1", "snapshot__num_retained__max": "1"}
+    paimon.write(place(folder), [["+I", 9, 9]], write_only="false", **newest)
+    assert ours(folder) == theirs(paimon, folder) == FIRST | {8: 8, 9: 9}
+    assert min(jobs.table_of(str(folder)).snapshots.ids()) > 2  # its own snapshot has expired
 
 
 def test_we_read_their_tags_and_branches(paimon: Paimon, folder: Path) -> None:
