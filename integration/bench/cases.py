@@ -143,6 +143,11 @@ class Settings:
         """How often each thing is measured."""
         return Pace(self.repeat, self.budget)
 
+    @property
+    def pace_of_writes(self) -> Pace:
+        """The same for statements that change rows: compactions follow some of their turns."""
+        return Pace(3 * self.repeat, self.budget)
+
     def to_json(self) -> dict[str, Any]:
         """For a session's process."""
         return {**asdict(self), "folder": str(self.folder)}

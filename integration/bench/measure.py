@@ -6,7 +6,7 @@ import os
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -64,6 +64,24 @@ def times(
     if after_cold:
         after_cold()
     return Times(cold, warm(step, pace, before))
+
+
+def in_turns(steps: Mapping[str, Step], pace: Pace, files: Sequence[Path] = ()) -> dict[str, Times]:
+    """What each step takes where one follows the other, so that what the table and the machine come
+    to in time is the same for all. The budget is that of a step.
+    """
+    cold = {}
+    for name, step in steps.items():
+        evict(files)
+        cold[name] = seconds(step, 0)
+    found: dict[str, list[float]] = {name: [] for name in steps}
+
+    def turn(number: int) -> None:
+        for name, step in steps.items():
+            found[name].append(seconds(step, number))
+
+    warm(turn, Pace(pace.repeat, pace.budget * len(steps)))
+    return {name: Times(cold[name], tuple(of)) for name, of in found.items()}
 
 
 def warm(step: Step, pace: Pace, before: Step = nothing) -> tuple[float, ...]:

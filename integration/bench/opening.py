@@ -57,9 +57,10 @@ def about(figures: Figures, settings: Settings, command: Sequence[str], took: fl
 - Rows are `id BIGINT, seq BIGINT, a BIGINT, b BIGINT, c DOUBLE, d STRING(10), e INT` unless
   another shape is given, with keys drawn at random, in {settings.buckets} buckets. Reads
   touch every cell.
-- A figure is the median of {settings.repeat} warm turns, with the least and the greatest in
-  brackets. The first turn follows after the slash, with files out of the page cache. No turn begins
-  after {settings.budget:g} s of turns: ¹ means that there was one warm turn, ² two, and so on.
+- A figure is the median of {settings.repeat} warm turns, {3 * settings.repeat} of those that change
+  rows, with the least and the greatest in brackets. The first turn follows after the slash, with
+  files out of the page cache. No turn begins after {settings.budget:g} s of turns: ¹ means that
+  there was one warm turn, ² two, and so on.
 """
 
 

@@ -149,7 +149,8 @@ def upserts(session: Session) -> Iterator[Result]:
         if fraction == settings.fractions[-1]:
             yield replace(session.scanned("upsert/scan", table, shape.total), answer=None)
         with session.peaks() as peaks:
-            found = warm(lambda turn, of=fraction: once(of, turn), settings.pace)
+            pace = settings.pace_of_writes
+            found = warm(lambda turn, of=fraction: once(of, turn), pace)
         rows = settings.changed(fraction)
         made = Times(cold[fraction], found)
         answer = state if fraction == settings.fractions[-1] else None

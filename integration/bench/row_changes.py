@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pyspark.sql import DataFrame
 
 from integration.bench import answers
 from integration.bench.cases import FRACTIONS, upsert
-from integration.bench.measure import Result, times
+from integration.bench.measure import Result, Step, in_turns, times
 from integration.bench.spark import Session
 
 KEYS = 1_000
@@ -23,7 +23,8 @@ def changed(
     session: Session, table: str, files: Path, *, is_ours: bool, takes_subquery: bool = True
 ) -> Iterator[Result]:
     """Each statement, cold and warm; the last one with what the table then holds. A system whose
-    DELETE takes no subquery deletes by MERGE.
+    DELETE takes no subquery deletes by MERGE. INSERT and MERGE of ours, which are compared, take
+    turns.
     """
     settings, shape = session.settings, session.settings.base
     spark, total = session.spark, settings.base.total
@@ -65,16 +66,24 @@ def changed(
         return spark.sql(f"MERGE INTO {table} AS t USING ({keys}) AS s {on}")
 
     yield session.scanned(SCAN, shape, lambda: spark.table(table), [files], answer=False)
-    steps: dict[str, Callable[[int], object]] = {MERGE: merge, WHERE: where, UPDATE: update}
     if is_ours:
-        steps = {INSERT: insert, **steps}
-    for name, step in {**steps, DELETE: delete}.items():
+        yield from _in_turns(session, {INSERT: insert, MERGE: merge}, files)
+    steps = {WHERE: where, UPDATE: update, DELETE: delete}
+    for name, step in steps.items() if is_ours else {MERGE: merge, **steps}.items():
         if name == UPDATE:
             found = times(read, settings.pace, files=[files])
             yield Result(READ, session.system, found, shape.total)
         with session.peaks() as peaks:
-            found = times(step, settings.pace, files=[files])
+            found = times(step, settings.pace_of_writes, files=[files])
         alike = name == DELETE and not settings.timed  # the number of warm turns is each one's own
         answer = answers.of_frame(spark.table(table), shape) if alike else None
         case = f"rows/{name}"
         yield Result(case, session.system, found, 0, answer, peaks.memory)
+
+
+def _in_turns(session: Session, steps: Mapping[str, Step], files: Path) -> Iterator[Result]:
+    """Statements that are compared with each other."""
+    with session.peaks() as peaks:
+        each = in_turns(steps, session.settings.pace_of_writes, [files])
+    for name, found in each.items():
+        yield Result(f"rows/{name}", session.system, found, 0, None, peaks.memory)

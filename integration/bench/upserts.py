@@ -35,7 +35,7 @@ def upserted(
             # no answer: how many warm turns there were is each system's own
             yield session.scanned("upsert/scan", shape, table, [files], answer=False)
         with session.peaks() as peaks:
-            found = warm(lambda turn, of=fraction: once(of, turn), settings.pace)
+            found = warm(lambda turn, of=fraction: once(of, turn), settings.pace_of_writes)
         rows = settings.changed(fraction)
         made = Times(cold[fraction], found)
         answer = state if fraction == settings.fractions[-1] else None
