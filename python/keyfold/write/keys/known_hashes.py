@@ -4,7 +4,7 @@ may be tens of millions.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -54,11 +54,14 @@ class KnownHashes:
             self.late_hashes, self.late_buckets = self.late_hashes[:0], self.late_buckets[:0]
 
 
-def _ascending(pairs: Sequence[tuple[Hashes, Buckets | int]]) -> tuple[Hashes, Buckets]:
-    """Hashes in order, and their buckets: sorted as one number each, in place."""
+def _ascending(pairs: list[tuple[Hashes, Buckets | int]]) -> tuple[Hashes, Buckets]:
+    """Hashes in order, and their buckets: sorted as one number each, in place. The list is emptied,
+    so that nothing is held twice.
+    """
     every: _Pairs = np.empty(sum(len(hashes) for hashes, _ in pairs), np.int64)
     done = 0
-    for hashes, buckets in pairs:
+    while pairs:
+        hashes, buckets = pairs.pop()
         part = every[done : done + len(hashes)]
         part[:] = hashes
         part <<= 16
@@ -67,7 +70,17 @@ def _ascending(pairs: Sequence[tuple[Hashes, Buckets | int]]) -> tuple[Hashes, B
     every.sort()
     places = every.astype(np.int16)
     every >>= 16
-    return every.astype(np.int32), places
+    return _narrowed(every), places
+
+
+def _narrowed(numbers: npt.NDArray[np.int64]) -> Hashes:
+    """Numbers of 32 bits, moved together in their own memory; its other half is given back."""
+    count, narrow = len(numbers), numbers.view(np.int32)
+    for at in range(0, count, _FEW):
+        narrow[at : at + _FEW][: count - at] = narrow[2 * at : 2 * (at + _FEW) : 2]
+    del narrow
+    numbers.resize((count + 1) // 2, refcheck=False)  # nothing else refers to them
+    return numbers.view(np.int32)[:count]
 
 
 def parts_of(hashes: Hashes, parts: int) -> npt.NDArray[np.int64]:
