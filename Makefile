@@ -16,8 +16,6 @@ ON_NEWEST := $(addprefix integration/, conformance/test_documents.py lookups/tes
   docs/test_pages.py::test_newer_block pipelines cluster/test_yarn.py)
 # And there alone, as the oldest has executors on a standalone cluster.
 NEWEST_ALONE := --ignore=integration/cluster/test_yarn.py
-# Tests that `make lint` runs too; `make test LINTED=yes` leaves them to it.
-BY_LINT := tests/test_layers.py tests/test_sizes.py tests/jar
 # pyspark comes as source, of which pip makes a wheel: one of 450 MB that it need not compress.
 UNPACKED := DIST_EXTRA_CONFIG=$(CURDIR)/.ci/wheel.cfg
 # Python compiles what it imports, a part of what is installed.
@@ -58,7 +56,7 @@ test: environments test-python  ## all tests: without a JVM, with Spark, beside 
 	@$(MAKE) --no-print-directory -j 2 IN_PARTS=yes test-spark test-newest
 
 test-python: setup build/.postgresql build/readers/.installed build/azurite/.installed  ## the tests without a JVM
-	$(BIN)/python -m pytest -n 4 $(IN_ORDER) $(if $(LINTED),$(addprefix --ignore=,$(BY_LINT))) tests
+	$(BIN)/python -m pytest -n 4 $(IN_ORDER) tests
 
 test-spark: setup build/.postgresql build/readers/.installed build/azurite/.installed build/dbt/.installed build/spark.jsa  ## the tests with Spark, in three sessions
 	$(BIN)/python -m pytest -n 3 $(IN_ORDER) $(NEWEST_ALONE) integration
@@ -75,7 +73,7 @@ types:
 rules:
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/python -m pytest -q $(BY_LINT)
+	$(BIN)/python -m pytest -q tests/test_layers.py tests/test_sizes.py tests/jar
 
 jar: $(JAR)  ## compile the Scala shim; a compiler warning is an error
 

@@ -54,17 +54,6 @@ def test_set_up_runs_once_and_two_parts_at_a_time(tmp_path: Path, arguments: lis
     assert any("shown-at-its-end" in line for line in tests), "it is beside the other"
 
 
-def test_ci_runs_each_test_once(tmp_path: Path) -> None:
-    """What lint runs and the tests without a JVM leave out is the same."""
-    found = recipes(tmp_path, "lint", "test", "LINTED=yes")
-    (lint,) = (line for line in found if line.startswith("begin") and "pytest -q" in line)
-    (tests,) = (line for line in found if line.startswith("begin") and "pytest -n 4" in line)
-    ignored = [word.partition("=")[2] for word in tests.split() if word.startswith("--ignore=")]
-    assert ignored == [word for word in lint.split() if word.startswith("tests/")]
-    assert len(ignored) == 3
-    assert "make lint && make test LINTED=yes" in (TOP / ".ci" / "run").read_text()
-
-
 def test_files_that_ci_begins_with_are_there() -> None:
     """Those that took longest, in its order: a file that is renamed would begin late."""
     lines = (TOP / ".ci" / "seconds").read_text().splitlines()
