@@ -1,4 +1,6 @@
-"""ALTER TABLE as Spark asks for it, after it has looked at the table."""
+"""ALTER TABLE as Spark asks for it, after it has looked at the table, and options of writers that
+make one.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Any
 import pytest
 
 from keyfold.errors import KeyfoldError
-from keyfold.questions.catalog import alter_table
+from keyfold.questions.catalog import alter_table, table_options
 from tests.storage import tables
 
 
@@ -42,3 +44,9 @@ def test_a_column_that_another_job_has_added_since(tmp_path: Path) -> None:
     ask({**number, "name": ["d"], "default": "5", "default_value": value})
     with pytest.raises(KeyfoldError, match="column d"):
         ask({**number, "name": ["d"]})
+
+
+def test_a_table_that_a_writer_makes_has_its_write_only() -> None:
+    """A write to one that is there has it for itself."""
+    given = {"Write-Only": "true", "bucket": "2", "merge_mode": "overwrite"}
+    assert table_options({"table": "t", "options": given}) == {"Write-Only": "true", "bucket": "2"}

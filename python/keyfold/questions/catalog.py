@@ -12,7 +12,7 @@ from keyfold import dialects
 from keyfold.bridge.frames import Frame
 from keyfold.errors import TableError
 from keyfold.merge.plan import check
-from keyfold.options.calls import WRITE, split
+from keyfold.options.calls import WRITE, WRITE_ONLY, split
 from keyfold.options.names import without_effect
 from keyfold.predicates.condition import OPERATORS, is_exact
 from keyfold.questions import metadata
@@ -193,9 +193,10 @@ def alter_table(question: Frame) -> dict[str, Any]:
 
 @QUESTIONS.look
 def table_options(question: Frame) -> dict[str, str]:
-    """The options of a writer that define the table."""
+    """The options of a writer that define the table; `write-only` is its job's too."""
     given = question["options"]
-    return split(WRITE, question["table"], given, given.get("merge-engine"))[1]
+    of_table = split(WRITE, question["table"], given, given.get("merge-engine"))[1]
+    return of_table | {name: text for name, text in given.items() if name.lower() == WRITE_ONLY}
 
 
 @QUESTIONS.look
