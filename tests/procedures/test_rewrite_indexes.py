@@ -104,6 +104,18 @@ def test_those_that_are_replaced_go_with_their_snapshots(tmp_path: Path) -> None
     assert asked(found, *range(100)) == [*range(100)]
 
 
+def test_those_of_snapshots_that_a_rollback_removes_go_too(tmp_path: Path) -> None:
+    found = made(tmp_path, file_index__in_manifest_threshold="0 b")
+    called(found, "rewrite_file_index")
+    found = altered(found, tmp_path, file_index__bloom_filter__k__fpp="0.01")
+    newest, kept = tables.reload(found).snapshot_id, {*beside(found)}
+    called(found, "rewrite_file_index")
+    assert len(beside(found)) == 2 * len(kept) == 4
+    called(found, "rollback", version=str(newest))
+    assert {*beside(found)} == kept
+    assert asked(tables.reload(found), *range(100)) == [*range(100)]
+
+
 def test_two_calls_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found, steps = made(tmp_path), rewrite_indexes._steps
 

@@ -265,8 +265,9 @@ def _files(table: Table, gone: Sequence[Snapshot]) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     for snapshot in gone:
         for file in files_in(table.manifests, manifest_lists(snapshot)):
-            if file.name in seen or file.external_path is not None:
+            if file.external_path is not None:
                 continue
-            seen.add(file.name)
+            names = [one for one in (file.name, *file.extra_files) if one not in seen]
+            seen.update(names)  # each by itself: an index is written anew while its file stays
             folder = file.folder(table.layout)
-            yield from ((name, f"{folder}/{name}") for name in (file.name, *file.extra_files))
+            yield from ((name, f"{folder}/{name}") for name in names)
