@@ -38,15 +38,13 @@ final class KeyfoldPartitionReader(scan: String, splits: String, name: String)
 
   override def close(): Unit = {
     isDone = true
-    if (isOpened) {
-      batches.close()
-      lease.drop()
-    }
+    if (isOpened) try batches.close() finally lease.drop()
   }
 
   private def open(): ArrowBatchReader = {
     val question = Json.obj("question" -> name, "scan" -> Json.parse(scan), "splits" -> Json.parse(splits))
-    lease.worker.ask(question): Unit
+    try lease.worker.ask(question): Unit
+    catch { case failure: Throwable => lease.drop(); throw failure } // no task's end would do it beside the driver
     isOpened = true
     new ArrowBatchReader(lease.worker.in)
   }

@@ -59,9 +59,9 @@ final case class KeyfoldScan(
   def parts: Map[String, Any] =
     if (summary.isEmpty) Pushdown.parts(columns, table.readable) else Map.empty
 
-  /** The most keys that conditions name which Python decides: none if they leave a column of the key open. */
+  /** The most keys that conditions name which Python decides: none if they leave a column of the key open, or it has none. */
   def keysAsked: Option[Double] = Option(table.description.primaryKey.map(Pushdown.values(_, enforced)))
-    .filter(counts => summary.isEmpty && counts.forall(_.nonEmpty)).map(_.map(_.min.toDouble).product)
+    .filter(all => summary.isEmpty && all.nonEmpty && all.forall(_.nonEmpty)).map(_.map(_.min.toDouble).product)
 
   override def readSchema(): StructType = columns
   override def toBatch(): Batch = this
