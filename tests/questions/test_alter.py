@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from keyfold.errors import KeyfoldError
-from keyfold.questions.catalog import alter_table, table_options
+from keyfold.questions.catalog import alter_table, check_given, table_options
 from tests.storage import tables
 
 
@@ -46,7 +46,14 @@ def test_a_column_that_another_job_has_added_since(tmp_path: Path) -> None:
         ask({**number, "name": ["d"]})
 
 
-def test_a_table_that_a_writer_makes_has_its_write_only() -> None:
+def test_a_table_that_a_writer_makes_has_its_write_only(tmp_path: Path) -> None:
     """A write to one that is there has it for itself."""
     given = {"Write-Only": "true", "bucket": "2", "merge_mode": "overwrite"}
-    assert table_options({"table": "t", "options": given}) == {"Write-Only": "true", "bucket": "2"}
+    options = table_options({"table": "t", "options": given})
+    assert options == {"Write-Only": "true", "bucket": "2"}
+    found = tables.table(tmp_path, tables.new_table(bucket="2"))
+    catalog = {"name": "test", "options": {"warehouse": str(tmp_path)}}
+    asked = {"catalog": catalog, "table": found.handle, "partitioning": []}
+    check_given({**asked, "properties": options})
+    with pytest.raises(KeyfoldError, match="has bucket = 2"):
+        check_given({**asked, "properties": {**options, "bucket": "3"}})

@@ -201,9 +201,13 @@ def table_options(question: Frame) -> dict[str, str]:
 
 @QUESTIONS.look
 def check_given(question: Frame) -> None:
-    """Refuse a writer's key, partitioning or options if the table has others."""
+    """Refuse a writer's key, partitioning or options if the table has others: what a job may have
+    for itself is no option of a table that is there.
+    """
     table = open_handle(question["table"], question["catalog"]["options"], latest=True)
-    save_as_table.check_given(table.layout, question["properties"], question["partitioning"], check)
+    named = question["properties"]
+    _, given = split(WRITE, table.layout.name, named, named.get("merge-engine"))
+    save_as_table.check_given(table.layout, given, question["partitioning"], check)
 
 
 @QUESTIONS.plain

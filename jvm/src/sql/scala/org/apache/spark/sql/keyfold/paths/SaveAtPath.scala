@@ -34,7 +34,7 @@ private final class SaveAtPath(session: SparkSession, mode: SaveMode, parameters
   private val options = new CaseInsensitiveStringMap(parameters.asJava)
   private val place = TableAtPath.place(options)
   private val ofTable = TableOptions(place.catalog, place.path, named)
-  private val ofWrite = named -- ofTable.keys
+  private val ofWrite = named -- ofTable.keys.filterNot(_.equalsIgnoreCase("write-only"))
 
   private val partitioning: Seq[String] =
     Option(options.get(DataSourceUtils.PARTITIONING_COLUMNS_KEY)).toSeq.flatMap(DataSourceUtils.decodePartitioningColumns)
