@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from urllib3.util.ssltransport import SSLTransport
 
 from keyfold.errors import (
     NoSuchNamespaceError,
@@ -18,6 +21,7 @@ from keyfold.storage.catalogs.rest import RestCatalog
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.rest import client as rest_client
 from keyfold.storage.rest.client import MissingError, ThereError
+from keyfold.storage.rest.http import acknowledge
 from keyfold.stores.files import UnsettledError
 from tests.storage import tables
 from tests.storage.rest.answering import CONFIG, SECRET, Server
@@ -181,3 +185,11 @@ def test_places_that_are_none(server: Server, path: Any) -> None:
     catalog = RestCatalog("c", server.options, lambda layout, _: layout)
     with pytest.raises(UnsettledError, match=r"table (n\.)?t with .*expected"):
         catalog.load_table(["n"], "t")
+
+
+def test_connections_without_a_socket_of_their_own() -> None:
+    """TLS through that of a proxy, and a connection that is closed: no request fails by it."""
+    closed = socket.socket()
+    closed.close()
+    for held in (None, closed, SSLTransport.__new__(SSLTransport)):
+        acknowledge(SimpleNamespace(sock=held))

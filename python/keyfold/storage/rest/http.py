@@ -10,6 +10,7 @@ import random
 import socket
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -89,10 +90,12 @@ class Http:
 def acknowledge(connection: Any) -> None:
     """Acknowledge what has come at once. A server may send the head of an answer first, and its
     text when that is acknowledged: for this Linux lets it wait 40 ms otherwise.
+
+    Nothing happens where the server closes the connection after the answer, and where TLS goes
+    through that of a proxy: then it has no socket, or one without options.
     """
-    held = getattr(connection, "sock", None)  # none where the server closes it after the answer
-    if held is not None:
-        held.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+    with suppress(AttributeError, OSError):
+        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
 
 class Pauses:
