@@ -1,8 +1,10 @@
 """The questions of a write job, asked in this process."""
 
 import gc
+import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn, cast
@@ -191,6 +193,7 @@ GOING_BACK: list[tuple[str, dict[str, Any], list[Any]]] = [
     ("rollback", {"snapshot": 1}, [3, 2]),
     ("rollback", {"tag": "t"}, [3, 2]),
     ("rollback_to_timestamp", {"timestamp": 1 << 42}, [3, 4]),
+    ("rollback_to_watermark", {"watermark": 7}, [5, 6]),
     ("fast_forward", {"branch": "b"}, [True]),
 ]
 
@@ -212,7 +215,11 @@ def test_a_session_gives_what_goes_back_a_token(tmp_path: Path) -> None:
     """
     folder = str(tmp_path)
     tables.table(tmp_path)
-    for key in (1, 2, 3):
+    jobs.written(folder, [{"k": 1, "v": 1}])
+    snapshots = jobs.table_of(folder).snapshots
+    marked = replace(snapshots.find(1), watermark=7)  # which those after it carry on
+    Path(snapshots.path(1)).write_text(json.dumps(marked.to_json()))
+    for key in (2, 3):
         jobs.written(folder, [{"k": key, "v": 1}])
     history_jobs.tagged(folder, "t", 1)
     history_jobs.branched(folder, "b", "t")
@@ -228,3 +235,6 @@ def test_a_session_gives_what_goes_back_a_token(tmp_path: Path) -> None:
         assert found == ([newest, None] if len(row) == 2 else [False])
         assert [f"has version {version} of 'app' already" in line for line in lines] == [True]
         assert jobs.rows_of(jobs.table_of(folder)) == before | {9: 1}
+    tagging = asked | {"procedure": "create_tag", "arguments": {"tag": "n"}}
+    assert answered(tagging)[1] == []  # it may be repeated as it is
+    assert "n" in history_jobs.tags_of(folder)

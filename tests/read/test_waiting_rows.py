@@ -104,20 +104,19 @@ def test_random_histories(tmp_path: Path, seed: int, engine: dict[str, str]) -> 
         if what == "compact" and late:
             table.compact(strategy=rng.choice(("minor", "full")))
             seen, late = [*seen, *late], []
-            continue
-        job = job_of(rng, step, engine)
-        table.alter(options={TO_BUCKETS.name: str(what == "seen").lower()})
-        write(table, job)
-        (seen if what == "seen" else late).append(job)
+        else:
+            job = job_of(rng, step, engine)
+            table.alter(options={TO_BUCKETS.name: str(what == "seen").lower()})
+            write(table, job)
+            (seen if what == "seen" else late).append(job)
         if step % 2:
             definition.truncate()
             for one in (*seen, *late):
                 write(definition, one)
             wanted = ordered(definition.scan().to_pylist())
             check_scans(table, wanted, (seed, engine, step, seen, late))
-    before = ordered(table.scan().to_pylist())
     table.compact()
-    assert ordered(table.scan().to_pylist()) == before
+    assert ordered(table.scan().to_pylist()) == wanted
 
 
 def files_that_wait(table: Table) -> list[LiveFile]:
