@@ -122,7 +122,7 @@ class Twins:
     "options", TABLES, ids=lambda options: ",".join(options.values()) or "deduplicate"
 )
 def test_the_same_rows(tmp_path: Path, options: dict[str, str], seed: int) -> None:
-    source, twins = random.Random(seed), Twins(tmp_path, options)
+    source, twins = random.Random(f"{seed} {options}"), Twins(tmp_path, options)
     for number in range(JOBS):
         twins.job(source, number)
         twins.check(source)
@@ -139,8 +139,9 @@ def test_the_same_rows(tmp_path: Path, options: dict[str, str], seed: int) -> No
             assert not twins.vectors
     twins.write_only(on=False)
     for table in twins.both:
+        table.upsert([{"p": 1, "k": 3, "n": JOBS * KEYS, "v": "there, whatever was deleted"}])
         table.compact()
-        table.upsert([{"p": 1, "k": 3, "n": JOBS * KEYS, "v": "last"}])
+        table.upsert([{"p": 1, "k": 3, "n": JOBS * KEYS + 1, "v": "last"}])
     twins.check(source)
     assert twins.vectors == 1
     first, second = twins.changes()
