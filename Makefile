@@ -17,7 +17,7 @@ ON_NEWEST := $(addprefix integration/, conformance/test_documents.py lookups/tes
 # And there alone, as the oldest has executors on a standalone cluster.
 NEWEST_ALONE := --ignore=integration/cluster/test_yarn.py
 # pyspark comes as source, of which pip makes a wheel: one of 450 MB that it need not compress.
-UNPACKED := DIST_EXTRA_CONFIG=$(CURDIR)/.ci/wheel.cfg
+UNPACKED := DIST_EXTRA_CONFIG='$(CURDIR)/.ci/wheel.cfg'
 # Python compiles what it imports, a part of what is installed.
 INSTALL := install --quiet --no-compile
 SHIM := $(shell find jvm -type f -not -name '*.pyc') gradle.properties build.gradle
@@ -78,7 +78,7 @@ rules:
 jar: $(JAR)  ## compile the Scala shim; a compiler warning is an error
 
 wheel: setup  ## the wheel, with the jar in it, in dist/
-	KEYFOLD_JAR=$(CURDIR)/$(JAR) $(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
+	KEYFOLD_JAR='$(CURDIR)/$(JAR)' $(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
 
 PYTHONS ?= # `make release PYTHONS="python3.11 /path/to/python3.13"`; without them those that run here
 release: setup build/release/.installed  ## source, wheel, notes and licenses in dist/, checked as users get them; by hand
@@ -167,7 +167,7 @@ OVER_VENV := import pathlib, sys, sysconfig; place = sysconfig.get_path("purelib
 build/spark/.installed: requirements-spark.lock | build/.debian
 	$(PYTHON) -m venv --clear build/spark
 	$(UNPACKED) build/spark/bin/pip $(INSTALL) --no-deps --requirement requirements-spark.lock
-	build/spark/bin/pip uninstall --quiet --yes setuptools && ln -s $(CURDIR)/$(BIN)/keyfold build/spark/bin
+	build/spark/bin/pip uninstall --quiet --yes setuptools && ln -s '$(CURDIR)/$(BIN)/keyfold' build/spark/bin
 	build/spark/bin/python -c '$(OVER_VENV)'
 	@touch $@
 

@@ -3,6 +3,7 @@ which test files it runs first.
 """
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -52,6 +53,16 @@ def test_set_up_runs_once_and_two_parts_at_a_time(tmp_path: Path, arguments: lis
     assert [line.split()[0] for line in tests[:2]] == ["begin", "end"]
     assert sorted(line.split()[0] for line in tests[2:]) == ["begin"] * 2 + ["end"] * 2
     assert any("shown-at-its-end" in line for line in tests), "it is beside the other"
+
+
+def test_a_checkout_may_be_in_a_folder_of_two_words(tmp_path: Path) -> None:
+    (tmp_path / "two words").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "two words")  # of the shell: make takes no blank
+    found = recipes(tmp_path / "link", "test", "wheel", f"CURDIR={tmp_path / 'two words'}")
+    lines = [line for line in found if line.startswith("begin ") and "two words" in line]
+    words = [word for line in lines for word in shlex.split(line) if "two" in word]
+    assert len(words) == 4
+    assert all("two words/" in word for word in words), words
 
 
 def test_files_that_ci_begins_with_are_there() -> None:
