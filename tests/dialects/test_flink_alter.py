@@ -18,6 +18,7 @@ from keyfold.dialects import translate
         ("MODIFY (a DOUBLE AFTER b);", "CHANGE COLUMN `a` `a` DOUBLE AFTER `b`"),
         ("DROP a", "DROP COLUMNS (`a`)"),
         ("DROP (a, `b c`)", "DROP COLUMNS (`a`, `b c`)"),
+        ("DROP `watermark`", "DROP COLUMNS (`watermark`)"),
         ("RENAME a TO b", "RENAME COLUMN `a` TO `b`"),
     ],
 )  # fmt: skip
@@ -32,6 +33,7 @@ def test_translated(printed: str, spark: str) -> None:
     [
         ("ADD a INTT", "table t: column a: type INTT is not known"),
         ("ADD WATERMARK FOR a AS a", "table t: the clause WATERMARK is not supported"),
+        ("DROP WATERMARK", "table t: the clause WATERMARK is not supported"),
         ("MODIFY (a INT, b INT)", "table t: MODIFY of several columns is not supported"),
     ],
 )

@@ -13,6 +13,7 @@ from keyfold.wire.layout import quoted
 
 # Words behind ADD, DROP and MODIFY that begin another clause, Spark's or Flink's, and no column.
 _CLAUSES = ("COLUMN", "COLUMNS", "CONSTRAINT", "DISTRIBUTION", "IF", "PARTITION", "PRIMARY", "TAG")
+_WATERMARK = "the clause WATERMARK is not supported: these are batch tables"
 
 
 def table(cursor: Cursor) -> tuple[str, ...]:
@@ -41,6 +42,8 @@ def _clause(cursor: Cursor) -> str:
         cursor.expect("TO")
         return f"RENAME COLUMN {quoted(old)} TO {quoted(cursor.name())}"
     if cursor.accept("DROP"):
+        if cursor.next.is_word("WATERMARK"):  # a column of that name is in backticks
+            raise NotSupportedError(_WATERMARK)
         return f"DROP COLUMNS ({names(_one_or_several(cursor, cursor.name))})"
     if cursor.accept("ADD"):
         columns = _one_or_several(cursor, lambda: _column(cursor))
@@ -61,7 +64,7 @@ def _one_or_several(cursor: Cursor, item: Callable[[], str]) -> list[str]:
 def _column(cursor: Cursor) -> str:
     """`name type [NOT NULL] [COMMENT …] [FIRST | AFTER name]`."""
     if cursor.sees("WATERMARK", "FOR"):
-        raise NotSupportedError("the clause WATERMARK is not supported: these are batch tables")
+        raise NotSupportedError(_WATERMARK)
     name = cursor.name()
     try:
         made = f"{quoted(name)} {dialect_types.flink(cursor)}"
