@@ -52,8 +52,8 @@ FOLDS: tuple[Case, ...] = tuple(
         ("merge_map", "texts", "map<int, string>"),
         ("last_non_null_value", "w", "string"),
         ("first_non_null_value", "r", "struct<a: int, b: string>"),
-        ("widest", "l - 6", "bigint"),
-        ("summed", "l - 6", "bigint"),
+        ("widest", "l - 7", "bigint"),
+        ("summed", "l - 7", "bigint"),
         ("rbm32", "bits", "binary"),
     )
 )
@@ -64,7 +64,7 @@ ORDERED = ("first", "last", "any_value", "last_non_null_value", "first_non_null_
 ROWS = """
 SELECT id, CAST(id % 3 AS INT) AS g, CAST(id % 4 AS INT) AS part,
   CAST(if(id % 7 = 0, NULL, id * 37 % 11) AS INT) AS i, if(id % 5 = 0, NULL, id * 1.25D) AS d,
-  CAST(if(id % 6 = 0, NULL, id * 0.75) AS DECIMAL(12, 2)) AS m, id * 91 % 13 AS l,
+  CAST(if(id % 6 = 0, NULL, id * 0.75) AS DECIMAL(12, 2)) AS m, id * 31 % 13 AS l,
   if(id % 4 = 1, NULL, concat('w', id % 9)) AS s, if(id % 5 = 3, NULL, id % 2 = 0) AS b,
   if(id % 3 = 2, NULL, date_add(DATE '2026-01-01', CAST(id AS INT))) AS t,
   if(id % 5 = 0, 2.0D, 1.0D) AS f,
