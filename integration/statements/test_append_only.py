@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from integration.paimon import library
 from integration.paimon.library import Paimon
-from integration.planning.plans import assert_ours
+from integration.planning.plans import assert_ours, plan_of
 from tests import readers
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string()), ("p", pa.int32())])
@@ -40,6 +40,7 @@ def log(
 def test_every_row_is_read(spark: SparkSession, paimon: Paimon, log: tuple[str, Path]) -> None:
     name, folder = log
     found = assert_ours(spark.table(name))
+    assert "KeyRead" not in plan_of(found)  # no key is all of a key
     assert sorted(map(repr, found.toArrow().to_pylist())) == sorted(
         repr(dict(zip(SCHEMA.names, row, strict=True))) for row in FIRST + SECOND
     )

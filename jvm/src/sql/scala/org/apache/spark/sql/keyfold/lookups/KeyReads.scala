@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.metric.SQLMetrics
 
 /** Driver side: puts a KeyReadExec above queries that read few whole keys and nothing else. */
 object KeyReads extends ColumnarRule {
-  private[lookups] val (mostKeys, mostTasks) = (64, 4)
+  private val MostKeys = 64
 
   override def postColumnarTransitions: Rule[SparkPlan] = {
     case limit: CollectLimitExec => limit.withNewChildren(limit.children.map(read))
@@ -28,7 +28,7 @@ object KeyReads extends ColumnarRule {
     case project: ProjectExec => project.projectList.forall(isPlain) && isOfKeys(project.child)
     case rows: ColumnarToRowExec => isOfKeys(rows.child)
     case batches: BatchScanExec => batches.runtimeFilters.isEmpty &&
-      Some(batches.scan).collect { case scan: KeyfoldScan => scan.keysAsked }.flatten.exists(_ <= mostKeys)
+      Some(batches.scan).collect { case scan: KeyfoldScan => scan.keysAsked }.flatten.exists(_ <= MostKeys)
     case _ => false
   }
 
@@ -47,7 +47,7 @@ final case class KeyReadExec(child: SparkPlan) extends UnaryExecNode {
 
   override def executeCollect(): Array[InternalRow] = {
     val scan = child.collectFirst { case one: BatchScanExec => one }.get
-    if (scan.inputPartitions.size > KeyReads.mostTasks) child.executeCollect()
+    if (scan.inputPartitions.size > 1) child.executeCollect() // tasks read at the same time
     else try above(child, read(scan)) catch { case NonFatal(_) => child.executeCollect() }
   }
 
