@@ -11,6 +11,8 @@ import pytest
 
 from keyfold.errors import ConflictError, SnapshotExpiredError
 from keyfold.storage.history import versions
+from keyfold.storage.maintenance import consumers
+from keyfold.storage.maintenance.consumers import Position
 from keyfold.wire.specs import Epoch
 from tests.concurrency import history_jobs, jobs
 from tests.concurrency.conftest import NEW, rows
@@ -236,16 +238,29 @@ def test_forwarding_is_repeated(tmp_path: Path, tagged: str) -> None:
     assert (rows(tagged), jobs.table_of(tagged).snapshot_id) == (forwarded, 4)
 
 
-def test_rollback_during_rollback(folder: str) -> None:
-    """The second one, which began before the first had ended, leaves what came after that."""
+@pytest.mark.parametrize("version", [0, 2])
+def test_rollback_during_rollback(folder: str, version: int) -> None:
+    """The second one, which began before the first had ended, leaves what came after that: rows,
+    though their job has a later version of the same program, tags and what streams have read.
+    """
 
     def other() -> None:
         assert elsewhere(history_jobs.rolled_back, folder, "1", EPOCH) == 2
-        elsewhere(jobs.written, folder, OTHER)
+        late = Write(folder, OTHER)
+        if version:
+            late.planned["epoch"] = Epoch(EPOCH.stream, version).to_json()
+        assert late.run().commit() == 3
+        history_jobs.tagged(folder, "late", 3)
+        table = jobs.table_of(folder)
+        consumers.note(table, "c", Position(4, late.planned["job"]))
 
     job = history_jobs.rolled_back
     assert meanwhile(folder, RENAME, other, job, folder, "1", EPOCH) is None
     assert rows(folder) == FIRST | {9: 9}
+    assert history_jobs.tags_of(folder) == ["late"]
+    position = consumers.position(jobs.table_of(folder), "c")
+    assert position is not None
+    assert position.following == 4
 
 
 def test_a_rollback_puts_another_snapshot_in_the_place_of_the_last_to_expire(folder: str) -> None:

@@ -64,7 +64,7 @@ def rollback(
     with table.held() as location:
         at = replace(table.snapshots, location=location)
         move = _Move(table, at, snapshot, epoch)
-        dropped = _remove_tags(table, location, snapshot.id)
+        dropped = _remove_tags(table, at, snapshot.id)
         try:
             _remove_above(move, tag)
         except BaseException:
@@ -74,10 +74,12 @@ def rollback(
         finally:
             if not move.is_placed:
                 table.manifests.remove(move.written)
-        dropped += _finish(table, at, snapshot, move.note)
+        has_moved = epoch is None or move.is_placed or bool(move.removed)
+        if has_moved:
+            dropped += _finish(table, at, snapshot)
+        dropped = _gone(table, at, dropped)
     gone = {one.id: one for one, *_ in (*dropped, *move.removed)}
     free(table, list(gone.values()))
-    has_moved = epoch is None or move.is_placed or move.removed
     return move.top.id if has_moved else None
 
 
@@ -93,7 +95,7 @@ def is_repeated(table: Table, epoch: Epoch | None) -> bool:
         return True
     with table.held() as location:
         at = replace(table.snapshots, location=location)
-        dropped = _finish(table, at, target, newest)
+        dropped = _finish(table, at, target)
     free(table, [one for one, *_ in dropped])
     return True
 
@@ -247,11 +249,11 @@ def _remove_down(move: _Move) -> bool:
     return move.is_done
 
 
-def _finish(table: Table, at: Snapshots, target: Snapshot, note: Snapshot | None) -> list[Removed]:
-    """Do what follows once the target, or the note above it, is the newest. Returns the snapshots
-    of tags that were made meanwhile, and of changelogs.
+def _finish(table: Table, at: Snapshots, target: Snapshot) -> list[Removed]:
+    """Do what follows once the table has gone back to the target. Returns the snapshots of tags that
+    were made meanwhile, and of changelogs.
     """
-    dropped = _remove_tags(table, at.location, target.id, note)
+    dropped = _remove_tags(table, at, target.id, is_back=True)
     dropped += _remove_changelogs(at, target.id)
     consumers.set_back(table, target)
     _set_buckets(table, at.location)
@@ -259,16 +261,30 @@ def _finish(table: Table, at: Snapshots, target: Snapshot, note: Snapshot | None
 
 
 def _remove_tags(
-    table: Table, location: str, snapshot_id: int, note: Snapshot | None = None
+    table: Table, at: Snapshots, snapshot_id: int, *, is_back: bool = False
 ) -> list[Removed]:
-    """Remove the tags of later snapshots but one."""
+    """Remove the tags of later snapshots; once the table `is_back`, of those that are gone."""
     found = []
     for tag in tags.all_of(table):
-        if tag.snapshot.id > snapshot_id and tag.snapshot != note:
-            path = f"{location}/tag/{PREFIX}{tag.name}"
+        if tag.snapshot.id > snapshot_id and not (is_back and _is_there(at, tag.snapshot)):
+            path = f"{at.location}/tag/{PREFIX}{tag.name}"
             found.append((tag.snapshot, path, table.files.read(path)))
             table.files.remove(path)
     return found
+
+
+def _gone(table: Table, at: Snapshots, dropped: list[Removed]) -> list[Removed]:
+    """Put tags back whose snapshots are there: they came after another process had gone back with
+    the same token. Returns the others that were dropped.
+    """
+    for found, path, content in dropped:
+        if content and _is_there(at, found):
+            table.files.publish(path, content)
+    return [one for one in dropped if not _is_there(at, one[0])]
+
+
+def _is_there(at: Snapshots, found: Snapshot) -> bool:
+    return at.find(found.id) == found
 
 
 def _remove_changelogs(at: Snapshots, snapshot_id: int) -> list[Removed]:

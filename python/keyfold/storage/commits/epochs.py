@@ -114,10 +114,10 @@ def _lower(table: Table, epoch: Epoch, last: int) -> TableError:
 
 
 def is_named(snapshot: Snapshot, epoch: Epoch) -> bool:
-    """Whether a snapshot itself names an epoch as the last one of its stream."""
+    """Whether a snapshot itself names an epoch, or a later one, as the last one of its stream."""
     text = (snapshot.properties or {}).get(PROPERTY, "")
     with contextlib.suppress(ValueError, TypeError, LookupError):  # damage, or one that names none
-        return bool(json.loads(text)["last"][epoch.stream][0] == epoch.number)
+        return bool(json.loads(text)["last"][epoch.stream][0] >= epoch.number)
     return False
 
 

@@ -73,15 +73,21 @@ def forget(table: Table, consumer: str) -> None:
 
 
 def set_back(table: Table, target: Snapshot) -> None:
-    """Let consumers that have read further than a snapshot go on after it: it is the newest now,
-    so all that comes is unread. A consumer that had not read all rows of a later one begins with
-    its rows.
+    """Let consumers that have read snapshots which are gone go on after this one, to which the
+    table has gone back: all that comes is unread. A consumer that had not read all rows of a later
+    one begins with its rows.
     """
     for name, found in _positions(table):
-        if found.all_rows and found.following > target.id:
-            note(table, name, Position(target.id, target.commit_user, all_rows=True))
-        elif found.following > target.id + 1:
-            note(table, name, Position(target.id + 1, target.commit_user))
+        read = found.following - (not found.all_rows)
+        if read > target.id and not _is_of(table, read, found.job):
+            following = target.id + (not found.all_rows)
+            note(table, name, Position(following, target.commit_user, found.all_rows))
+
+
+def _is_of(table: Table, snapshot_id: int, job: str) -> bool:
+    """Whether the snapshot of that id is there, and a job made it."""
+    found = table.snapshots.find(snapshot_id)
+    return found is not None and found.commit_user == job
 
 
 def names(table: Table) -> list[str]:
