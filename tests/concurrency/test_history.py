@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 
 from keyfold.errors import ConflictError, SnapshotExpiredError
+from keyfold.read import scan_plan
+from keyfold.read.reader import read
+from keyfold.read.request import ReadRequest
 from keyfold.storage.history import versions
 from keyfold.storage.maintenance import consumers
 from keyfold.storage.maintenance.consumers import Position
+from keyfold.storage.metadata.manifests import Manifests
 from keyfold.wire.specs import Epoch
 from tests.concurrency import history_jobs, jobs
 from tests.concurrency.conftest import NEW, rows
@@ -97,6 +101,20 @@ def test_rollback_during_read(folder: str) -> None:
         SnapshotExpiredError, match=r"snapshot 2 .* was rolled back, the newest is 1"
     ):
         jobs.rows_of(planned)
+
+
+def test_rollback_puts_another_snapshot_in_the_place_of_one_that_is_read(folder: str) -> None:
+    """A query that was planned on the older one is told so, as is a job: nothing is lost."""
+    table = jobs.table_of(folder)
+    scan, planned, _ = scan_plan.plan(table, ReadRequest(("k", "v")))
+    base = table.snapshots.latest()
+    assert elsewhere(history_jobs.rolled_back, folder, "1", EPOCH) == 2
+    match = r"snapshot 2 .* was rolled back, and another has its number"
+    with pytest.raises(SnapshotExpiredError, match=match):
+        list(read(scan, planned[0][0]))
+    assert base is not None
+    with pytest.raises(SnapshotExpiredError, match=match), table.reading(base):
+        Manifests(table.files, table.layout.location, table.shapes).listed(base)
 
 
 def test_rollback_during_expiry(folder: str) -> None:

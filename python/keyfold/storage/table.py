@@ -130,12 +130,11 @@ class Table:
             find = seen_where if self.options.bucket == POSTPONED else live_where
             return find(self.manifests, snapshot, asked)
 
-    @contextlib.contextmanager
-    def reading(self, snapshot: Snapshot | None) -> Iterator[None]:
+    def reading(self, snapshot: Snapshot | None) -> AbstractContextManager[None]:
         """A context for reading files that the snapshot names (`snapshot_folder.reading`)."""
         number = None if snapshot is None else self._published(snapshot.id)
-        with reading(self.layout, self.files, number, self.snapshots.keeper):
-            yield
+        job = "" if snapshot is None or self.staged is not None else snapshot.commit_user
+        return reading(self.layout, self.files, number, self.snapshots.keeper, job)
 
     def _published(self, number: int | None) -> int | None:
         """The snapshot that names the files of one, also if only a transaction sees that."""

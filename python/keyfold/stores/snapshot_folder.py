@@ -7,6 +7,7 @@ too.
 """
 
 import contextlib
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ KEEPING = (
 )
 SNAPSHOT_NAME = re.compile(r"snapshot-([0-9]{1,18})")
 HINTS = ("LATEST", "EARLIEST")
+ROLLED_BACK = "keyfold.rolled-back-to"  # a property: the snapshot right below, of equal content
 _LOOKS = 100
 Item = TypeVar("Item")
 _MOST = (1 << 63) - 1
@@ -110,22 +112,28 @@ class SnapshotFolder:
             ", n being the id in it"
         )
 
-    def gone(self, snapshot_id: int, keeper: str = "") -> KeyfoldError:
+    def gone(self, snapshot_id: int, keeper: str = "", job: str = "") -> KeyfoldError:
         """The error if there is no snapshot of that id, or not all of its files. It is
         SnapshotExpiredError if the snapshot has expired or was rolled back, CorruptDataError if it
         should be there: it is the newest, or is kept, or older ones are. A file `keeper` below the
-        table's home, of a tag or a changelog, may keep it though it has expired.
+        table's home, of a tag or a changelog, may keep it though it has expired. `job` is its
+        commit user, if that is known.
         """
         latest, named = self.latest_id(), f"snapshot {snapshot_id} of the table at {self.location}"
         if latest is not None and latest < snapshot_id:
             return SnapshotExpiredError(
                 f"{named} was rolled back, the newest is {latest}: read the table again"
             )
+        is_tagged = bool(keeper) and self.files.exists(f"{self.location}/{keeper}")
+        if not is_tagged and self._is_another(snapshot_id, job):
+            return SnapshotExpiredError(
+                f"{named} was rolled back, and another has its number: read the table again"
+            )
         if latest in (None, snapshot_id):
             return CorruptDataError(
                 f"{named}, or a file of it, does not exist; the newest is {latest}"
             )
-        if keeper and self.files.exists(f"{self.location}/{keeper}"):
+        if is_tagged:
             return CorruptDataError(f"a file of {named} does not exist, though {keeper} keeps it")
         if self.is_kept(snapshot_id):
             return CorruptDataError(
@@ -145,15 +153,25 @@ class SnapshotFolder:
             f"longer than snapshots are kept, {KEEPING}"
         )
 
+    def _is_another(self, snapshot_id: int, job: str) -> bool:
+        """Whether the snapshot of that id is not the one of this job. If the job is not known, it
+        may be one that a rollback has put there in place of another.
+        """
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            found = json.loads(self.files.read(self.path(snapshot_id)))
+            told = found.get("properties") or {}
+            return bool(found.get("commitUser") != job) if job else ROLLED_BACK in told
+        return False
+
 
 @contextlib.contextmanager
 def reading(
-    layout: TableLayout, files: Files, snapshot_id: int | None, keeper: str = ""
+    layout: TableLayout, files: Files, snapshot_id: int | None, keeper: str = "", job: str = ""
 ) -> Iterator[None]:
     """Surrounds what reads files that a snapshot names. If one is missing, it raises
     SnapshotExpiredError if the snapshot expired or was rolled back, ConflictError if the table was
     dropped, CorruptDataError if the file is lost. A `snapshot_id` of None is that of files which
-    belong to no snapshot yet.
+    belong to no snapshot yet; `job` is the commit user of the snapshot, if that is known.
     """
     try:
         yield
@@ -161,7 +179,7 @@ def reading(
         if snapshot_id is None or not isinstance(error.__cause__, FileNotFoundError):
             raise
         check_unchanged(layout, files)
-        found = SnapshotFolder(files, layout.home).gone(snapshot_id, keeper)
+        found = SnapshotFolder(files, layout.home).gone(snapshot_id, keeper, job)
         if isinstance(found, SnapshotExpiredError):
             path = error.__cause__.filename or error.__cause__
             raise SnapshotExpiredError(f"file {path} is gone: {found}") from error

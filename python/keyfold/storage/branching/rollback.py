@@ -31,11 +31,11 @@ from keyfold.storage.metadata.documents import text_of
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table, newest_schema
+from keyfold.stores.snapshot_folder import ROLLED_BACK
 from keyfold.wire.specs import Epoch
 
 _LOSSES = 20
 _LONGEST_WAIT = 0.05
-_ROLLED_BACK = "keyfold.rolled-back-to"  # a property: the snapshot right below, of equal content
 Removed = tuple[Snapshot, str, bytes]  # with the path and the content of its file
 
 
@@ -102,7 +102,7 @@ def is_repeated(table: Table, epoch: Epoch | None) -> bool:
 
 def _is_note(found: Snapshot, target: Snapshot) -> bool:
     """Whether a snapshot is the one with which the table went back to the one below."""
-    return (found.properties or {}).get(_ROLLED_BACK) == str(target.id)
+    return (found.properties or {}).get(ROLLED_BACK) == str(target.id)
 
 
 def check_no_token(table: Table, epoch: Epoch | None) -> None:
@@ -153,7 +153,7 @@ class _Move:
         """Make the snapshot that notes the epoch, if there is one."""
         if self.epoch is not None:
             known = epochs_of(self.table, self.target)
-            told = {**carried(self.table, known, self.epoch), _ROLLED_BACK: str(self.target.id)}
+            told = {**carried(self.table, known, self.epoch), ROLLED_BACK: str(self.target.id)}
             self.note = unchanged(self.table, self.target, told, self.written)
 
     def names_epoch(self, found: Snapshot | None) -> bool:
@@ -250,8 +250,8 @@ def _remove_down(move: _Move) -> bool:
 
 
 def _finish(table: Table, at: Snapshots, target: Snapshot) -> list[Removed]:
-    """Do what follows once the table has gone back to the target. Returns the snapshots of tags that
-    were made meanwhile, and of changelogs.
+    """Do what follows once the table has gone back to the target. Returns the snapshots of tags
+    that were made meanwhile, and of changelogs.
     """
     dropped = _remove_tags(table, at, target.id, is_back=True)
     dropped += _remove_changelogs(at, target.id)
