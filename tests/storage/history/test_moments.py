@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from keyfold.changelog import snapshot_ranges
-from keyfold.errors import TableError
+from keyfold.errors import SnapshotExpiredError, TableError
 from keyfold.storage.commits import commit
 from keyfold.storage.history import versions
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
@@ -36,10 +36,10 @@ def committed(folder: Path, seconds: Sequence[int]) -> Table:
 
 
 def shown(table: Table, millis: int) -> int:
-    """The snapshot that AS OF a time shows; 0 if there was none yet."""
+    """The snapshot that AS OF a time shows; 0 if there was none yet, or that one has expired."""
     try:
         return versions.at_timestamp(table, millis).snapshot_id or 0
-    except TableError:
+    except (TableError, SnapshotExpiredError):
         return 0
 
 
