@@ -103,9 +103,15 @@ TESTS: dict[tuple[str, str], tuple[str, ...]] = {
         "test_append_during_rollback",
         "test_compaction_during_rollback",
     ),
-    ("`sys.rollback`", "the same, with the same token"): ("test_rollback_during_rollback",),
+    ("`sys.rollback`, `sys.fast_forward`", "the same with the same token"): (
+        "test_rollback_during_rollback",
+        "test_forwarding_during_forwarding",
+    ),
     ("compaction", "`sys.rollback`"): ("test_rollback_during_compaction",),
-    ("SELECT", "`sys.rollback`"): ("test_rollback_during_read",),
+    ("SELECT", "`sys.rollback`"): (
+        "test_rollback_during_read",
+        "test_rollback_with_a_token_during_read",
+    ),
     ("expiry", "`sys.rollback`"): ("test_rollback_during_expiry",),
     ("`sys.rollback`", "expiry"): ("test_expiry_during_rollback",),
     ("CREATE TAG", "expiry"): ("test_expiry_during_tagging",),

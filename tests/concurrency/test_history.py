@@ -103,7 +103,7 @@ def test_rollback_during_read(folder: str) -> None:
         jobs.rows_of(planned)
 
 
-def test_rollback_puts_another_snapshot_in_the_place_of_one_that_is_read(folder: str) -> None:
+def test_rollback_with_a_token_during_read(folder: str) -> None:
     """A query that was planned on the older one is told so, as is a job: nothing is lost."""
     table = jobs.table_of(folder)
     scan, planned, _ = scan_plan.plan(table, ReadRequest(("k", "v")))
@@ -254,6 +254,22 @@ def test_forwarding_is_repeated(tmp_path: Path, tagged: str) -> None:
     history_jobs.forwarded(tagged, "b", EPOCH)
     assert history_jobs.forwarded(tagged, "b", Epoch("another", 1))  # the same snapshots again
     assert (rows(tagged), jobs.table_of(tagged).snapshot_id) == (forwarded, 4)
+
+
+def test_forwarding_during_forwarding(tagged: str) -> None:
+    """As with two rollbacks."""
+    history_jobs.branched(tagged, "b", "x")
+    history_jobs.written_to_branch(tagged, "b", [{"k": 5, "v": 5}])
+
+    def other() -> None:
+        assert elsewhere(history_jobs.forwarded, tagged, "b", EPOCH)
+        elsewhere(jobs.written, tagged, OTHER)
+        history_jobs.tagged(tagged, "late", 3)
+
+    job = history_jobs.forwarded
+    assert not meanwhile(tagged, RENAME, other, job, tagged, "b", EPOCH)
+    assert rows(tagged) == FIRST | {5: 5, 9: 9}
+    assert history_jobs.tags_of(tagged) == ["late", "x"]
 
 
 @pytest.mark.parametrize("version", [0, 2])

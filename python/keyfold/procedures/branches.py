@@ -70,12 +70,12 @@ def fast_forward(call: ProcedureCall, branch: str) -> int | None:
     """Make the table what a branch of it is; returns its newest snapshot, None if the table has the
     token of the call already.
     """
-    table = call.newest()
-    if is_repeated(table, call.epoch):
-        assert call.epoch is not None
+    table, newest = call.newest(), None
+    if not is_repeated(table, call.epoch):
+        newest = branches.fast_forward(table, branch, call.epoch)
+    if newest is None and call.epoch is not None:
         call.caller.note(passed_over(table, call.epoch))
-        return None
-    return branches.fast_forward(table, branch, call.epoch)
+    return newest
 
 
 def _fast_forward(call: ProcedureCall, branch: str) -> Rows:

@@ -12,7 +12,7 @@ from keyfold.errors import ConflictError, NotSupportedError, TableError
 from keyfold.options.values import shown
 from keyfold.storage.branching.rollback import check_no_token, rollback
 from keyfold.storage.commits.attempts import unchanged
-from keyfold.storage.commits.epochs import carried, epochs_of
+from keyfold.storage.commits.epochs import carried, epochs_of, is_named
 from keyfold.storage.history import tags
 from keyfold.storage.maintenance.orphans import free
 from keyfold.storage.maintenance.retained import BRANCH, PAST, branches
@@ -119,10 +119,10 @@ def rename(table: Table, name: str, to: str) -> None:
             raise _there(table, to)
 
 
-def fast_forward(table: Table, name: str, epoch: Epoch | None = None) -> int:
+def fast_forward(table: Table, name: str, epoch: Epoch | None = None) -> int | None:
     """Make the table what a branch of it is: it is rolled back to the newest snapshot that both
     have, and gets the later ones of the branch. Returns the newest, which names the epoch if there
-    is one.
+    is one; None if another process has done so meanwhile.
 
     Raises TableError if the branch has no snapshot, NotSupportedError if the two have none in
     common, ConflictError if a job commits to the table meanwhile.
@@ -137,7 +137,10 @@ def fast_forward(table: Table, name: str, epoch: Epoch | None = None) -> int:
         table.server.forward(name, lambda: table.snapshots.latest_id() == newest)
         return newest
     base, tag = _fork(table, branch)
-    rollback(table, base, tag)
+    rollback(table, base, tag, epoch, notes=False)
+    now = None if epoch is None else table.snapshots.latest()
+    if epoch is not None and now is not None and is_named(now, epoch):
+        return None
     with table.held() as location:
         at = replace(table.snapshots, location=location)
         _take_schemas(table, branch, base, location)

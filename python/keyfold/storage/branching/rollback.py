@@ -40,12 +40,18 @@ Removed = tuple[Snapshot, str, bytes]  # with the path and the content of its fi
 
 
 def rollback(
-    table: Table, snapshot: Snapshot, tag: str = "", epoch: Epoch | None = None
+    table: Table,
+    snapshot: Snapshot,
+    tag: str = "",
+    epoch: Epoch | None = None,
+    *,
+    notes: bool = True,
 ) -> int | None:
     """Make a snapshot the newest of the table, and return its id. Snapshots and tags above it are
     removed, with the files that only they held; consumers that have read further go on after it.
     `tag` is the one that keeps it if it has expired. With an epoch the newest is one above it of
-    the same content, which names the epoch; None if another process did so meanwhile.
+    the same content, which names the epoch; None if another process did so meanwhile. What came
+    after that stays. The caller `notes` the epoch itself if that is False.
 
     Raises SnapshotExpiredError if it expires meanwhile, ConflictError if other jobs commit again
     and again, NotSupportedError if the table's rows fold by other rules since then.
@@ -63,7 +69,7 @@ def rollback(
         return snapshot.id
     with table.held() as location:
         at = replace(table.snapshots, location=location)
-        move = _Move(table, at, snapshot, epoch)
+        move = _Move(table, at, snapshot, epoch, notes)
         dropped = _remove_tags(table, at, snapshot.id)
         try:
             _remove_above(move, tag)
@@ -74,7 +80,7 @@ def rollback(
         finally:
             if not move.is_placed:
                 table.manifests.remove(move.written)
-        has_moved = epoch is None or move.is_placed or bool(move.removed)
+        has_moved = epoch is None or not notes or move.is_placed or bool(move.removed)
         if has_moved:
             dropped += _finish(table, at, snapshot)
         dropped = _gone(table, at, dropped)
@@ -131,14 +137,16 @@ def check_alike(table: Table, snapshot: Snapshot) -> None:
 
 @dataclass
 class _Move:
-    """One rollback on its way: what it goes back to, the snapshot that notes its epoch, files of
-    that one, whether that one has been in its place, and what has been removed.
+    """One rollback on its way: what it goes back to, the epoch and whether it `notes` that, the
+    snapshot that does so, files of that one, whether that one has been in its place, and what has
+    been removed.
     """
 
     table: Table
     at: Snapshots
     target: Snapshot
-    epoch: Epoch | None = None
+    epoch: Epoch | None
+    notes: bool
     note: Snapshot | None = None
     written: list[str] = field(default_factory=list)
     is_placed: bool = False
@@ -150,8 +158,8 @@ class _Move:
         return self.target if self.note is None else self.note
 
     def make_note(self) -> None:
-        """Make the snapshot that notes the epoch, if there is one."""
-        if self.epoch is not None:
+        """Make the snapshot that notes the epoch, if there is to be one."""
+        if self.epoch is not None and self.notes:
             known = epochs_of(self.table, self.target)
             told = {**carried(self.table, known, self.epoch), ROLLED_BACK: str(self.target.id)}
             self.note = unchanged(self.table, self.target, told, self.written)
