@@ -34,6 +34,12 @@ def test_results_name_the_first_and_its_lead() -> None:
     assert bench_tables.first({"keyfold": 2.0, "delta": 5.0, "paimon": 0.1}) == (
         "Paimon Java, 20 times as fast as keyfold"
     )
+    assert bench_tables.first({"keyfold": 2.0, "python": 0.1, "paimon": 0.5}) == (
+        "keyfold from Python, 5.0 times as fast as Paimon Java"
+    )
+    assert bench_tables.first({"keyfold": 2.0, "python": 0.9, "paimon": 0.3}) == (
+        "Paimon Java, 3.0 times as fast as keyfold from Python"
+    )
     assert bench_tables.first({"keyfold": 2.0, "plain": 1.99}) == "plain Spark and keyfold equal"
 
 

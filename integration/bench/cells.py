@@ -27,7 +27,9 @@ def cell(result: Result | None, repeat: int) -> str:
 
 def short(seconds: float) -> str:
     """Three digits or so."""
-    return f"{seconds:.{3 if seconds < 0.1 else 2 if seconds < 10 else 1}f}"
+    limits = ((0.001, 5), (0.1, 3), (10, 2))
+    digits = next((digits for limit, digits in limits if seconds < limit), 1)
+    return f"{seconds:.{digits}f}"
 
 
 def times(ratio: float | None) -> str:

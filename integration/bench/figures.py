@@ -12,6 +12,7 @@ from integration.bench.measure import Result, Times
 
 NAMES = {
     "keyfold": "keyfold",
+    "python": "keyfold from Python",
     "plain": "plain Spark",
     "window": "Spark, window function",
     "reader": "keyfold, reader alone",

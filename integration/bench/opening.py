@@ -25,9 +25,9 @@ RESULTS = """\
 <!-- results: end -->
 
 Seconds on 2 cores and a local disk; the least is bold, - was not measured or is not the same work.
-Paimon's library answers without Spark, except where runs are merged: there both are in Spark. The
-sections below have each case, its spread, and what else was measured. [Goals](#goals), and which of
-them are not met, come behind them.
+Paimon's library works without Spark, as keyfold from Python does, except where runs are merged:
+there both are in Spark. The sections below have each case, its spread, and what else was measured.
+[Goals](#goals), and which of them are not met, come behind them.
 """
 
 
@@ -53,7 +53,8 @@ def about(figures: Figures, settings: Settings, command: Sequence[str], took: fl
   Python {platform.python_version()}, Java 17.
 - Each system runs in a process of its own, one after the other, on the same generated data: Spark
   as `local[2]` with a heap of {HEAP}, Paimon's library with the same heap and two threads, or in
-  such a Spark. Paimon reads, compacts and looks up in the directories that keyfold wrote.
+  such a Spark, keyfold from Python in one process. Both of these read, compact and look up in the
+  directories that keyfold wrote.
 - Rows are `id BIGINT, seq BIGINT, a BIGINT, b BIGINT, c DOUBLE, d STRING(10), e INT` unless
   another shape is given, with keys drawn at random, in {settings.buckets} buckets. Reads
   touch every cell.

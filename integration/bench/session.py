@@ -25,6 +25,7 @@ SYSTEMS = {
     "plain": "plain",
     "keyfold": "keyfold",
     "reader": "readers",
+    "python": "from_python",
     "paimon": "paimon",
     "paimon-spark": "paimon_spark",
     "delta": "delta",

@@ -28,8 +28,8 @@ from integration.bench.cases import ENGINES, full
 from integration.bench.without_spark import __main__ as without_spark
 
 GROWN = "## Growth: 3 commits\n\nAs they were measured.\n"
-# Two that run in Spark and two that read what keyfold wrote, in the cases that have an answer.
-MEASURED = ("keyfold", "plain", "reader", "paimon")
+# Two that run in Spark and three that read what keyfold wrote, in the cases that have an answer.
+MEASURED = ("keyfold", "plain", "reader", "python", "paimon")
 CASES = "^(merges|scans|windows|upserts|lookups|a_day)$"
 
 
@@ -70,6 +70,8 @@ def test_smoke(tmp_path: Path) -> None:
     assert len([case for case in merged if "truth" in compared[case]]) >= len(ENGINES)
     for case in ("upsert/100 %", "lookup/point", "day"):
         assert {"keyfold", "paimon"} <= compared[case]
+    for case in ("upsert/100 %", "lookup/point", "lookup/range, 4 runs"):
+        assert {"python", "paimon"} <= compared[case]
     pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", page)
     assert len(pictures) >= 5
     assert all((docs / picture).stat().st_size > 0 for picture in pictures)
