@@ -68,3 +68,16 @@ def test_schemas_of_other_forms_are_refused(catalog: Catalog) -> None:
     for schema in ("k BIGINT", 5, None, {"k": int}, {"k": None}, [1]):
         with pytest.raises(KeyfoldError, match=r"expected (a schema of Arrow|a type in SQL)"):
             catalog.create_table("t", schema, ["k"])
+
+
+def test_names_of_fields(catalog: Catalog) -> None:
+    table = catalog.create_table("names", {"k": "INT", "s": "STRUCT<`a``:b`: INT>"}, ["k"])
+    table.upsert([{"k": 1, "s": {"a`:b": 2}}])
+    assert table.get({"k": 1}) == {"k": 1, "s": {"a`:b": 2}}
+    for kind, words in (
+        ("STRUCT<a: INT, a: INT>", "column s: the STRUCT has two fields a, where upper and lower"),
+        ("ARRAY<STRUCT<x: STRUCT<a: INT, A: INT>>>", r"column s\.x: the STRUCT has two fields A"),
+        ("STRUCT<` `: INT>", "column s: a field of the STRUCT has no name"),
+    ):
+        with pytest.raises(KeyfoldError, match=words):
+            catalog.create_table("twice", {"k": "INT", "s": kind}, ["k"])

@@ -94,6 +94,11 @@ def test_a_number_of_a_dictionary_must_be_whole(table: Table) -> None:
             "column i, of type INT, does not take 3",
         ),
         (lambda t: t.upsert([{"id": 1, "no": 3}]), "it has no column no; it has id, i"),
+        (lambda t: t.upsert([None, {"id": 1}]), "expected an Arrow table.*, found NoneType"),
+        (
+            lambda t: t.upsert(iter([None, {"id": 1}]), evolve=True),
+            "expected an Arrow table.*, found NoneType",
+        ),
         (lambda t: t.upsert(pd.DataFrame({"id": [1], "ar": [5]}, dtype=object)), "column ar"),
         (lambda t: t.alter(drop="id"), "drop is the text 'id'"),
     ],
@@ -142,3 +147,12 @@ def test_columns_are_found_in_any_letter_case(catalog: Catalog) -> None:
         made.upsert([{"Day": 1, "k": 2}], row_kind="W")
     with pytest.raises(TableError, match="column k is asked for twice"):
         made.scan(["k", "K"])
+
+
+def test_columns_of_each_batch_are_found_by_name(catalog: Catalog) -> None:
+    made = catalog.create_table("orders", {"k": "INT", "v": "INT"}, ["k"])
+    first, second = pa.record_batch({"k": [1], "v": [10]}), pa.record_batch({"v": [20], "k": [2]})
+    made.upsert(iter([first, second]))
+    assert made.get_many([{"k": 1}, {"k": 2}], ["v"]).to_pydict() == {"v": [10, 20]}
+    with pytest.raises(TableError, match="a batch has columns v, the first one had k, v"):
+        made.upsert(iter([first, second.select(["v"])]))

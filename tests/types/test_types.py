@@ -14,6 +14,7 @@ from keyfold.types import arrow as arrow_types
 from keyfold.types import logical, value_text
 from keyfold.types import paimon as paimon_types
 from keyfold.types import spark as spark_types
+from keyfold.types.sql import from_sql
 from keyfold.types.type_table import TYPES, Family
 
 UTC = pa.timestamp("us", tz="UTC")
@@ -81,6 +82,31 @@ def test_spellings(paimon: Any, spark: Any, arrow: pa.DataType, text: str) -> No
     assert arrow_types.to_arrow(found) == arrow
     assert logical.describe(found) == text
     assert spark_types.from_spark(spark) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("STRUCT<a: INT, b c: INT>", ["a", "b c"]),
+        ("STRUCT<`a`: INT, ` b ` : INT>", ["a", " b "]),
+        ("STRUCT<`a``b`: INT, ```` : INT>", ["a`b", "`"]),
+        ("STRUCT<`a:b`: MAP<STRING, INT>, `a, b`: STRUCT<`>`: INT>>", ["a:b", "a, b"]),
+    ],
+)
+def test_names_of_fields(text: str, names: list[str]) -> None:
+    found = from_sql(text)
+    assert isinstance(found, logical.Row)
+    assert [field.name for field in found.fields] == names
+
+
+def test_fields_that_are_not_null() -> None:
+    found = from_sql("STRUCT<a: INT not null, b: STRUCT<`not null`: INT>>")
+    assert isinstance(found, logical.Row)
+    assert [field.type.nullable for field in found.fields] == [False, True]
+    with pytest.raises(
+        NotSupportedError, match="field a INT of a STRUCT: expected a name, a colon"
+    ):
+        from_sql("STRUCT<a INT>")
 
 
 @pytest.mark.parametrize(("paimon", "spark", "arrow", "text"), SPELLINGS)

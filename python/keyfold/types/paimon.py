@@ -1,6 +1,7 @@
 """Column types as Paimon's JSON, which schema files hold."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from keyfold.errors import NotSupportedError, TableError
@@ -93,6 +94,8 @@ def check_storable(data_type: DataType, column: str, *, by_others: bool = False)
         case Row(()):
             raise NotSupportedError(f"column {column}: a STRUCT without fields is not supported")
         case Row(fields):
+            if not by_others:
+                _check_names(fields, column)
             for field in fields:
                 check_storable(field.type, f"{column}.{field.name}", by_others=by_others)
         case Atomic(name="DECIMAL", length=int(digits)) if not 1 <= digits <= data_type.facts.most:
@@ -104,6 +107,19 @@ def check_storable(data_type: DataType, column: str, *, by_others: bool = False)
                 f"column {column}: {data_type.spelled(data_type.facts.paimon)} is not supported: "
                 f"{data_type.facts.why}"
             )
+
+
+def _check_names(fields: Sequence[Field], column: str) -> None:
+    seen: set[str] = set()
+    for name in (field.name for field in fields):
+        if not name.strip():
+            raise TableError(f"column {column}: a field of the STRUCT has no name")
+        if name.lower() in seen:
+            raise TableError(
+                f"column {column}: the STRUCT has two fields {name}, where upper and lower case "
+                "are one"
+            )
+        seen.add(name.lower())
 
 
 def is_cut(data_type: Atomic) -> bool:

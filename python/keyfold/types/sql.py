@@ -1,12 +1,17 @@
 """Column types as SQL text, the inverse of `logical.describe`: `ARRAY<STRUCT<a: INT>>`."""
 
 import re
+from dataclasses import replace
 
 from keyfold.errors import NotSupportedError
 from keyfold.types.logical import VARIANT, Array, DataType, Field, Map, Row, variant
 from keyfold.types.spark import atomic
 
 _NESTED = re.compile(r"^(ARRAY|MAP|STRUCT)\s*<(.*)>$", re.IGNORECASE | re.DOTALL)
+_FIELD = re.compile(
+    r"(?:`(?P<quoted>(?:[^`]|``)*)`|(?P<plain>[^:`]*))\s*:(?P<type>.*?)(?P<required>\s+NOT\s+NULL)?",
+    re.IGNORECASE | re.DOTALL,
+)
 _OPEN, _CLOSE = "<(", ">)"
 
 
@@ -45,5 +50,10 @@ def split(text: str) -> list[str]:
 
 
 def _field(place: int, text: str) -> Field:
-    name, _, kind = text.partition(":")
-    return Field(place, name.strip().strip("`"), from_sql(kind))
+    found = _FIELD.fullmatch(text)
+    if found is None:
+        raise NotSupportedError(f"field {text} of a STRUCT: expected a name, a colon and a type")
+    quoted, plain = found["quoted"], found["plain"]
+    name = plain.strip() if quoted is None else quoted.replace("``", "`")
+    kind = from_sql(found["type"])
+    return Field(place, name, replace(kind, nullable=False) if found["required"] else kind)

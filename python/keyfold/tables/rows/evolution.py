@@ -45,14 +45,15 @@ def shown(table: str, data: Any) -> GivenRows:
         return GivenRows(reader.schema, reader)
     if isinstance(data, Iterable) and not isinstance(data, Mapping | str | bytes):
         items = iter(data)
-        first = next(items, None)
+        head = list(itertools.islice(items, 1))
+        first = head[0] if head else None
         if isinstance(first, Mapping):
             rows = data if isinstance(data, Sequence) else [first, *items]
             return GivenRows(_of_dictionaries(table, rows), rows, typed=False)
         if first is not None and hasattr(first, "__arrow_c_array__"):
             batch = pa.record_batch(first)
             return GivenRows(batch.schema, itertools.chain((batch,), items))
-        return GivenRows(pa.schema([]), data if first is None else itertools.chain((first,), items))
+        return GivenRows(pa.schema([]), itertools.chain(head, items))
     return GivenRows(pa.schema([]), data)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -155,12 +155,13 @@ def _is_column(layout: TableLayout, name: str) -> bool:
 
 def _of_items(into: _Into, items: Iterator[Any]) -> _Opened:
     """Batches of the table's types from batches or dictionaries one by one."""
-    first = next(items, None)
-    if first is None:
+    head = list(itertools.islice(items, 1))
+    if not head:
         return _Opened((), iter(()))
+    (first,) = head
     if is_unnamed(first):
         raise into.refused(f"expected {FORMS}, found one of {type(first).__name__}")
-    every = itertools.chain((first,), items)
+    every = itertools.chain(head, items)
     if isinstance(first, Mapping):
         return _of_dictionaries(into, every)
     opened = _opened(into, first)
@@ -207,11 +208,7 @@ def _conformed(
     kinds = [layout.column(n).type if layout.has_column(n) else _TEXT for n in names]
     before = 0
     for part in parts:
-        if part.names != given:
-            raise into.refused(
-                f"a batch has columns {', '.join(part.names)}, the first one had {', '.join(given)}"
-            )
-        for piece in part.pieces():
+        for piece in _ordered(into, part, given).pieces():
             arrays = [
                 _converted(into, names, kinds, piece, place, before) for place in range(len(names))
             ]
@@ -220,6 +217,18 @@ def _conformed(
             batch = pa.RecordBatch.from_arrays(arrays, names=list(names))
             yield batch if piece.named is None else batch.append_column(NAMED, piece.named)
             before += piece.rows
+
+
+def _ordered(into: _Into, part: _Part, names: Sequence[str]) -> _Part:
+    """The columns in the order of the first part's, as they are found by name."""
+    if part.names == names:
+        return part
+    if sorted(part.names) != sorted(names):
+        raise into.refused(
+            f"a batch has columns {', '.join(part.names)}, the first one had {', '.join(names)}"
+        )
+    columns = [part.columns[part.names.index(name)] for name in names]
+    return replace(part, names=tuple(names), columns=columns)
 
 
 def _converted(
