@@ -126,7 +126,7 @@ def section(lines: list[list[str]], rows: int, turns: int) -> str:
         f"{page.TPCH}{rows:,} rows of `lineitem`\n\n{table(heads, lines)}\nThe three runs are all "
         "rows, then a third of them again, twice. The forms take turns; seconds are medians of "
         f"{turns} turns after one that is not counted, ratios those of the turns. Answers are "
-        "equal. Spark computes the expressions from the columns that keyfold sends ([why]"
+        "equal. Scans fold the rows to groups, expressions included ([how]"
         "(profile.md#queries-with-expressions)). `python -m integration.bench.tpch` wrote this "
         "section.\n"
     )

@@ -103,6 +103,14 @@ QUERIES = [
     "SELECT p, sum(i) AS v FROM {t} GROUP BY p HAVING sum(i) > 0",
     "SELECT sum(i), count(l), min(k), max(s) FROM {t} WHERE k > 1000",
     "SELECT p, sum(i) FROM {t} WHERE k > 1000 GROUP BY p",
+    "SELECT s, sum(i * 2 + y), sum(n * (1 - n)), sum(n * (1 - n) * (1 + i)), sum(l * i), avg(n) "
+    "FROM {t} GROUP BY s",
+    "SELECT sum(1 - n), sum(l - k) + 1, sum(CAST(y AS DECIMAL(12, 3)) * n), avg(i) FROM {t} "
+    "WHERE i > 0 AND (d < DATE'2026-01-12' OR s IN ('a', 'b ') OR p = 1)",
+    "SELECT p, t, sum(K * I), max(l), count(*) FROM {t} WHERE NOT b AND N <= 3 GROUP BY p, t",
+    "SELECT q, sum(v), max(o) FROM (SELECT s AS q, n * k AS v, l AS o FROM {t} WHERE y IS NOT NULL "
+    "AND g > 0 AND p = 0) GROUP BY q",
+    "SELECT sum(i * i), sum(w * i), sum(g * i), sum(-i) FROM {t} WHERE f < 3 OR i > 100",
 ]
 # What our own functions need in place of it: Spark's functions of the same result.
 OWN = [
@@ -118,7 +126,8 @@ OWN = [
     ("CAST(s AS STRING) AS q, keyfold.sum(CAST(l AS BIGINT)) FROM {t} GROUP BY q", True),
     ("q, sum(v), count(*) FROM (SELECT CAST(p AS INT) AS q, l AS v FROM {t}) GROUP BY q", True),
     ("year(d), keyfold.max(l) FROM {t} GROUP BY year(d)", False),
-    ("k, keyfold.sum(l) FROM {t} WHERE i > 0 GROUP BY k", False),
+    ("k, keyfold.sum(l), sum(i * k), avg(g) FROM {t} WHERE i > 0 GROUP BY k", True),
+    ("k, keyfold.sum(l) FROM {t} WHERE f > 0 GROUP BY k", False),
     ("k, keyfold.sum(DISTINCT l) FROM {t} GROUP BY k", False),
     ("p, keyfold.sum(l) FILTER (WHERE k > 3) FROM {t} GROUP BY p", False),
     ("k, keyfold.sum(l + 1) FROM {t} GROUP BY k", False),
@@ -231,12 +240,18 @@ def test_an_option_of_the_read_leaves_all_to_spark(spark: SparkSession, table: s
         ("avg(w) FROM {t}", None),
         ("max(c) FROM {t}", None),
         ("count(_bucket), max(_bucket) FROM {t}", None),
-        ("sum(i + 1) FROM {t}", None),
+        ("sum(i + 1) FROM {t}", "[SUM(i + 1)]"),
+        ("k, sum(n * (1 - N)) FROM {t} GROUP BY k", "[SUM(n * (1 - n))], PushedGroupBy: [k]"),
+        ("avg(i), count(*) FROM {t} WHERE s > 'a'", "[SUM(i), COUNT(i), COUNT(*)]"),
+        ("sum(w + 1), sum(i) FROM {t}", None),
+        ("sum(CASE WHEN k > 3 THEN i ELSE 0 END) FROM {t}", None),
+        ("sum(i) FROM {t} WHERE i + k > 3", None),
         ("i % 2, count(*) FROM {t} GROUP BY i % 2", None),
-        ("max(l) FROM {t} WHERE i > 0", None),
+        ("max(l) FROM {t} WHERE i > 0", "[MAX(l)]"),
+        ("max(l) FROM {t} WHERE g > 0", None),
         ("count(DISTINCT i), sum(i) FROM {t}", None),
         ("bit_xor(i), sum(i) FROM {t}", None),
-        ("sum(CAST(y AS BIGINT)) FROM {t}", None),
+        ("sum(CAST(y AS BIGINT)) FROM {t}", "[SUM(CAST(y AS BIGINT))]"),
     ],
 )
 def test_plans_say_what_scans_fold(
@@ -279,6 +294,35 @@ def test_sums_overflow_as_sparks(spark: SparkSession, fresh_name: Callable[[], s
                 sums(column)
             assert spark.sql(f"SELECT try_sum({column}) FROM {name}").first()[0] is None
         assert str(sums("m")[0]) == "1999.80"
+
+
+def test_expressions_that_do_not_fit_are_sparks(
+    spark: SparkSession, fresh_name: Callable[[], str]
+) -> None:
+    """Results beyond 64 bits, and those that Spark fails at, or makes NULL, are its own."""
+    name = fresh_name()
+    create_keyed(spark, name, "k INT, g INT, a DECIMAL(18, 0), l BIGINT, i INT", bucket=1)
+    nines = "9" * 18
+    rows = ", ".join(f"({k}, {k % 3}, {nines}BD, {2**63 - 1 - k}, {2**31 - 1})" for k in range(9))
+    spark.sql(f"INSERT INTO {name} VALUES {rows}, (10, 3, 5, 7, -2), (11, 4, NULL, NULL, NULL)")
+
+    def outcome(query: str) -> tuple[Any, ...]:
+        try:
+            return tuple(rows_of(spark.sql(query)))
+        except ArithmeticException as error:
+            where = [part.fragment() for part in error.getQueryContext()]
+            return error.getCondition(), error.getMessageParameters(), where
+
+    failed = 0
+    for ansi in ("true", "false"):
+        with conf(spark, spark__sql__ansi__enabled=ansi):
+            for made in ("a * a", "a * a * (a + 1)", "l * 2", "i * i", "l + i", "a * i * 0.1BD"):
+                query = f"SELECT g, sum({made}), count(*), max(l) FROM {name} GROUP BY g"
+                assert "PushedAggregation: [SUM(" in plan_of(spark.sql(query)), query
+                off = outcome(query.replace(name, f"{name} WITH (`{OFF}` = 'false')"))
+                assert outcome(query) == off, query
+                failed += len(off) == 3
+    assert failed == 4
 
 
 def test_groups_are_written_where_no_null_may_be(spark: SparkSession, table: str) -> None:

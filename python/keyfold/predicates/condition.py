@@ -28,12 +28,14 @@ _TEXTS: Mapping[str, Callable[..., Any]] = {
 OPERATORS = (*floats.COMPARISONS, "<=>", "IN", "IS_NULL", "IS_NOT_NULL", "AND", "OR", "NOT")
 
 
-def undecided(layout: TableLayout, predicates: Sequence[Predicate]) -> Predicate | None:
-    """The first condition over other columns than the key's, or without a form here; None if there
-    is no such condition.
+def undecided(
+    layout: TableLayout, predicates: Sequence[Predicate], names: Collection[str] | None = None
+) -> Predicate | None:
+    """The first condition over other columns than these, or the key's, or without a form here; None
+    if there is no such condition.
     """
-    every = conjuncts(predicates)
-    return next((p for p in every if not is_decided(layout, p, layout.primary_key)), None)
+    known = layout.primary_key if names is None else names
+    return next((p for p in conjuncts(predicates) if not is_decided(layout, p, known)), None)
 
 
 def is_decided(layout: TableLayout, predicate: Predicate, names: Collection[str]) -> bool:

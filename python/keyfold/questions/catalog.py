@@ -136,12 +136,15 @@ def hidden(layout: TableLayout) -> list[dict[str, Any]]:
 
 def pushdown(layout: TableLayout) -> dict[str, Any]:
     """The work Spark may leave to scans: conditions of certain operators over certain columns, and
-    functions of certain columns. Parts of `nested` columns may be asked for. The rows of a split
-    are ordered by the columns `order`; `unique` if no two are equal there.
+    functions of certain columns; scans that fold rows decide about more columns, those of `exact`.
+    Parts of `nested` columns may be asked for. The rows of a split are ordered by the columns
+    `order`; `unique` if no two are equal there.
     """
     exact = [column.name for column in layout.columns if is_exact(layout, column.name)]
+    loose = {*layout.partition_keys} - {*layout.primary_key}  # may be NULL: a partition is guessed
     return {
         "columns": [name for name in exact if name in layout.primary_key],
+        "exact": [name for name in exact if name not in loose],
         "operators": list(OPERATORS),
         "groups": groups(layout),
         "sums": sums(layout),

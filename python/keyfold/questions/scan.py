@@ -14,6 +14,7 @@ from keyfold.read import scan_plan
 from keyfold.read.by_bucket import bucket_column, grouped
 from keyfold.read.call_options import as_changed, scan_options
 from keyfold.read.column_statistics import of_scan
+from keyfold.read.folds.scan_aggregates import functions
 from keyfold.read.nested_pruning import narrowed
 from keyfold.read.plan_ranges import ranges
 from keyfold.read.request import ReadRequest
@@ -78,8 +79,8 @@ def description(table: Table, report: ScanReport, scan: ScanSpec) -> str:
     if report.pushed:
         parts.append(f"pushed: {' AND '.join(report.pushed)}")
     if scan.aggregate is not None:
-        functions = ", ".join(f"{op}({name or '*'})" for op, name in scan.aggregate.functions)
-        parts.append(f"PushedAggregation: [{functions}]")
+        shown = ", ".join(map(str, functions(scan.layout, scan.aggregate)))
+        parts.append(f"PushedAggregation: [{shown}]")
         if scan.aggregate.by:
             parts.append(f"PushedGroupBy: [{', '.join(scan.aggregate.by)}]")
     if report.waiting:

@@ -39,7 +39,9 @@ class PlanHead:
     def of(table: Table, request: ReadRequest) -> PlanHead:
         """The head of the plan of a request."""
         layout = table.layout
-        assert undecided(layout, request.enforced) is None, "a condition that Spark checks no more"
+        names = None if request.aggregate is None else layout.arrow_schema.names
+        left = undecided(layout, request.enforced, names)
+        assert left is None, "a condition that Spark checks no more"
         asked = {name: text for name, text in request.options.items() if name in OF_READS}
         settings = parse(replace(layout, options={**layout.options, **asked}))
         return PlanHead(table, request, settings, pruning(layout, settings, request.filters))

@@ -33,9 +33,10 @@ class ReadRequest:
     """The rows of a table, or of its changes, that a read asks for.
 
     `columns` may name metadata columns; those of changes are of their view. All `filters` must
-    hold; Spark has to check them again, except those in `enforced`. `options` are the reader's,
-    which may set those of the table that are about reads. `cores` read at once. `only` are some of
-    the units, `within` are partitions to which a plan keeps.
+    hold; Spark has to check them again, except those in `enforced`, which are over columns of the
+    key, or of any column if groups are asked for. `options` are the reader's, which may set those
+    of the table that are about reads. `cores` read at once. `only` are some of the units, `within`
+    are partitions to which a plan keeps.
 
     Scans alone have groups in place of rows (`aggregate`), and return the first `limit` rows of
     each split with `is_top`.

@@ -18,6 +18,7 @@ from keyfold.files.sections import sections
 from keyfold.options.calls import READ_OPTIMIZED, value
 from keyfold.options.values import boolean
 from keyfold.predicates.prune import Pruning
+from keyfold.predicates.sql_text import describe
 from keyfold.read.folds import footer_facts, without_merge
 from keyfold.read.indexes.index_pruning import with_keys, with_values
 from keyfold.read.parts import KeyedSection, Reading, ScanParts
@@ -70,10 +71,11 @@ def plan(table: Table, request: ReadRequest) -> tuple[ScanSpec, Sequence[Task], 
         parts = with_values(head, ScanParts.of(_reading(head), live))
     else:
         parts = ScanParts.of(_reading(head), live).among(request.only)
-    unmerged = aggregate is not None and _is_unmerged(table.layout, aggregate, parts)
+    whole = None if head.chosen.by_value else aggregate  # of rows that no condition leaves out
+    unmerged = whole is not None and _is_unmerged(table.layout, whole, parts)
     unmerged = unmerged and not mixed.partitions
     # of a section whose first rows are asked for, only the first piece would be of use
-    cut_from = _NEVER if request.is_top else _cut_from(table.layout, aggregate, unmerged)
+    cut_from = _NEVER if request.is_top else _cut_from(table.layout, whole, unmerged)
     how = head.splitting(np.concatenate((parts.sizes, mixed.sizes)), cut_from)
     found: Sequence[Task] = tasks(how, parts)
     if mixed.partitions:
@@ -81,7 +83,10 @@ def plan(table: Table, request: ReadRequest) -> tuple[ScanSpec, Sequence[Task], 
     if aggregate is not None and not aggregate.by and not found:
         # one row that sums up no rows
         found = [(Split(UNPARTITIONED, 0, table.layout.location, ()),)]
-    report = _report(head.chosen.pushed, total, parts, table.snapshot_id, unmerged)
+    pushed = head.chosen.pushed
+    if aggregate is not None:
+        pushed += [describe(predicate) for predicate in head.chosen.by_value]
+    report = _report(pushed, total, parts, table.snapshot_id, unmerged)
     return _scan(head, live, mixed), found, _with_waiting(report, mixed)
 
 

@@ -187,7 +187,8 @@ class Merged(Wire):
 class Aggregate(Wire):
     """Groups in place of rows: the columns `by` of each group, then one column a function: (COUNT,
     None) of rows, or COUNT, SUM, MIN or MAX of a column, or an aggregate of keyfold or a user, of
-    which `calls` has the call (`queries.bound`) by its name here.
+    which `calls` has the call (`queries.bound`) by its name here. SUM may be of an expression, in
+    JSON. Then the last ones are VALUE of its columns: of rows that are sent as they are.
     """
 
     by: tuple[str, ...]

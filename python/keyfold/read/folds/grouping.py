@@ -44,13 +44,17 @@ class ScanGroups:
         self, batch: pa.RecordBatch, chosen: Collection[ScanAggregate]
     ) -> Iterator[pa.RecordBatch]:
         """Add rows to the chosen functions; returns states that must be sent now."""
+        return self.states(self.lifted(batch, chosen))
+
+    def lifted(self, batch: pa.RecordBatch, chosen: Collection[ScanAggregate]) -> pa.RecordBatch:
+        """Each row as a group of its own, for the chosen functions."""
         arrays = [batch.column(name) for name in self._by]
         for function in self._functions:
             if function in chosen:
                 arrays.append(lifted(function, batch))
             else:
                 arrays.append(pa.repeat(nothing(function)[0], batch.num_rows))
-        return self.states(pa.RecordBatch.from_arrays(arrays, names=self.names))
+        return pa.RecordBatch.from_arrays(arrays, names=self.names)
 
     def states(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Add groups, which may repeat; returns states that must be sent now."""

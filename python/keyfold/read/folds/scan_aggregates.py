@@ -6,11 +6,14 @@ number of rows. SUM has the type that Spark adds in. Decimals are summed in 38 d
 the column's own (`read/folds/sent.py`). NaN is the greatest number, and -0.0 equals 0.0, as in
 Spark.
 The state of an aggregate of keyfold or a user is its value so far, if NULL changes nothing.
+
+SUM may be of an expression, whose text is in the column's place (`read/folds/expressions.py`). Rows
+of which it can't be computed are sent as they are: VALUE is a column of theirs, NULL in groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,10 +36,11 @@ from keyfold.kernels.folds.picked import indices, take
 from keyfold.kernels.groups.by_code import RowCodes
 from keyfold.kernels.keys.comparable import MORE, encode
 from keyfold.kernels.ops import ADD
+from keyfold.read.folds.expressions import Beyond, Expression, computed, expression, is_expression
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import Aggregate
 
-COUNT, SUM, MIN, MAX = "COUNT", "SUM", "MIN", "MAX"
+COUNT, SUM, MIN, MAX, VALUE = "COUNT", "SUM", "MIN", "MAX", "VALUE"
 EXTREMES = (MIN, MAX)
 _FOLDS = {MIN: LEAST, MAX: GREATEST}
 MOST_DIGITS = 38
@@ -45,7 +49,8 @@ MOST_DIGITS = 38
 @dataclass(frozen=True)
 class ScanAggregate:
     """One function of a query; `name` is its column, None for COUNT(*). Spark gets values of the
-    type `sent`. `fold` is the aggregate of keyfold or a user that it is.
+    type `sent`. `fold` is the aggregate of keyfold or a user that it is, `computed` the expression
+    that it sums.
     """
 
     op: str
@@ -53,6 +58,17 @@ class ScanAggregate:
     state: pa.DataType
     sent: pa.DataType
     fold: Declared | None = field(default=None, compare=False)
+    computed: Expression | None = field(default=None, compare=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it is made of."""
+        if self.computed is not None:
+            return self.computed.columns
+        return () if self.name is None else (self.name,)
+
+    def __str__(self) -> str:
+        return f"{self.op}({self.computed or self.name or '*'})"
 
 
 def functions(layout: TableLayout, aggregate: Aggregate) -> tuple[ScanAggregate, ...]:
@@ -62,7 +78,13 @@ def functions(layout: TableLayout, aggregate: Aggregate) -> tuple[ScanAggregate,
         if op in aggregate.calls
         else _function(layout, op, name)
         for op, name in aggregate.functions
+        if op != VALUE
     )
+
+
+def values_of_rows(aggregate: Aggregate) -> tuple[str, ...]:
+    """The columns of rows that are sent as they are, which come last."""
+    return tuple(name for op, name in aggregate.functions if op == VALUE and name is not None)
 
 
 def _of_call(op: str, name: str | None, json: Mapping[str, Any]) -> ScanAggregate:
@@ -73,6 +95,9 @@ def _of_call(op: str, name: str | None, json: Mapping[str, Any]) -> ScanAggregat
 def _function(layout: TableLayout, op: str, name: str | None) -> ScanAggregate:
     if op == COUNT or name is None:
         return ScanAggregate(COUNT, name, pa.int64(), pa.int64())
+    if op == SUM and not layout.has_column(name) and is_expression(name):
+        made = expression(name)
+        return ScanAggregate(op, name, made.kind, made.sent, computed=made)
     kind = layout.column(name).arrow_field.type
     if op in EXTREMES:
         return ScanAggregate(op, name, kind, kind)
@@ -92,6 +117,23 @@ def lifted(function: ScanAggregate, batch: pa.RecordBatch) -> pa.Array:
     if function.op in EXTREMES:
         return column
     return column.cast(function.state) if function.fold else _widened(column, function.state)
+
+
+def with_expressions(
+    chosen: Sequence[ScanAggregate], batch: pa.RecordBatch
+) -> pa.RecordBatch | None:
+    """The batch and the expressions that are summed, by their texts; None if a value of theirs
+    might not fit.
+    """
+    sums = {f.name: f.computed for f in chosen if f.computed is not None and f.name is not None}
+    if not sums:
+        return batch
+    try:
+        columns = computed(list(sums.values()), batch)
+    except Beyond:
+        return None
+    names = [*batch.schema.names, *sums]
+    return pa.RecordBatch.from_arrays([*batch.columns, *columns], names=names)
 
 
 def _widened(column: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -18,7 +18,14 @@ from keyfold.merge.plan import MergePlan, plan
 from keyfold.read import reader
 from keyfold.read.folds import footer_facts, without_merge
 from keyfold.read.folds.grouping import ScanGroups
-from keyfold.read.folds.scan_aggregates import ScanAggregate, functions, nothing
+from keyfold.read.folds.scan_aggregates import (
+    VALUE,
+    ScanAggregate,
+    functions,
+    nothing,
+    values_of_rows,
+    with_expressions,
+)
 from keyfold.read.folds.sent import sent
 from keyfold.read.waiting.waiting_records import waits
 from keyfold.resources.metering import count, each
@@ -27,10 +34,15 @@ from keyfold.wire.specs import Aggregate, ScanSpec, Section, Split
 
 
 def schema_of(layout: TableLayout, aggregate: Aggregate) -> pa.Schema:
-    """The columns of the group, then those of the functions, under names of their own."""
+    """The columns of the group, those of the functions, under names of their own, and those of rows
+    that are sent as they are.
+    """
     fields = [layout.column(name).arrow_field for name in aggregate.by]
-    for place, function in enumerate(functions(layout, aggregate)):
+    chosen = functions(layout, aggregate)
+    for place, function in enumerate(chosen):
         fields.append(pa.field(f"{function.op} {place}", function.sent))
+    for place, name in enumerate(values_of_rows(aggregate), len(chosen)):
+        fields.append(pa.field(f"{VALUE} {place}", layout.column(name).arrow_field.type))
     return pa.schema(fields)
 
 
@@ -62,14 +74,22 @@ def _shown(
     constant: Mapping[str, pa.Scalar],
     schema: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:
-    """States as they are sent, with the columns of the partition."""
-    for batch in sent(work.functions, states):
-        found = iter(batch.columns)
+    """States as they are sent, with the columns of the partition. Columns behind them are those of
+    rows that are sent as they are.
+    """
+    width, start = len(work.groups.names), 0
+    kinds = schema.types[len(schema) - len(work.values) :] if work.values else []
+    rest = states.columns[width:] or [pa.nulls(1, kind) for kind in kinds]
+    for batch in sent(work.functions, states.select(list(range(width)))):
+        rows, found = batch.num_rows, iter(batch.columns)
         arrays = [
-            pa.repeat(constant[name], batch.num_rows) if name in constant else next(found)
-            for name in schema.names[: len(schema) - len(work.functions)]
+            pa.repeat(constant[name], rows) if name in constant else next(found)
+            for name in schema.names[: len(schema) - len(work.functions) - len(work.values)]
         ]
-        yield pa.RecordBatch.from_arrays([*arrays, *found], schema=schema)
+        known = states.num_columns > width
+        more = [v.slice(start, rows) if known else pa.repeat(v[0], rows) for v in rest]
+        yield pa.RecordBatch.from_arrays([*arrays, *found, *more], schema=schema)
+        start += rows
 
 
 @dataclass(frozen=True)
@@ -90,14 +110,15 @@ class _Pass:
         assert asked is not None
         if not chosen and asked.functions:
             return None
-        needed = {*by, *(f.name for f in chosen if f.name is not None)}
+        conditions = {name for one in scan.value_filter for name in one.columns}
+        needed = {*by, *conditions, *(name for f in chosen for name in f.columns)}
         names = tuple(column.name for column in layout.columns if column.name in needed)
         own = replace(asked, functions=tuple((f.op, f.name) for f in chosen))
         return _Pass(
             replace(scan, columns=names, aggregate=None),
             plan(layout, names),
             tuple(chosen),
-            not scan.key_filter and footer_facts.answers(layout, own),
+            not scan.key_filter and not scan.value_filter and footer_facts.answers(layout, own),
         )
 
 
@@ -105,10 +126,11 @@ class _Pass:
 class _Work:
     """The folding of splits of one partition, or of several if that does not matter. `unmerged`
     are the functions that may be folded over records, if that is worth a pass, and `merged` are
-    those that are left.
+    those that are left. Rows whose expressions can't be computed are sent with their `values`.
     """
 
     functions: tuple[ScanAggregate, ...]
+    values: tuple[str, ...]
     groups: ScanGroups
     every: _Pass
     unmerged: _Pass | None
@@ -124,6 +146,7 @@ class _Work:
         assert every is not None
         return _Work(
             chosen,
+            values_of_rows(scan.aggregate),
             ScanGroups(by, chosen),
             every,
             _Pass.of(scan, by, alone) if alone or not others else None,
@@ -162,7 +185,20 @@ class _Work:
         if rest:
             for batch in reader.read(how.rows, replace(split, sections=(rest,)), how.merge):
                 count("rows_out", batch.num_rows)
-                yield from each("merge", self.groups.rows(batch, how.functions))
+                if batch.num_rows:
+                    yield from each("merge", self._folded(how, batch))
+
+    def _folded(self, how: _Pass, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Fold rows, or return them as they are if an expression can't be computed of them."""
+        found = with_expressions(how.functions, batch)
+        if found is not None:
+            yield from self.groups.rows(found, how.functions)
+            return
+        plain = [function for function in how.functions if function.computed is None]
+        states = self.groups.lifted(batch, plain)
+        for name in self.values:
+            states = states.append_column(name, batch.column(name))
+        yield states
 
     def _known(
         self, how: _Pass, split: Split, section: Section

@@ -49,6 +49,8 @@ def _is_alone(merge: MergePlan, function: ScanAggregate) -> bool:
     name = function.name
     if name is None or name in merge.layout.primary_key:
         return name is not None and function.op in EXTREMES
+    if function.computed is not None:
+        return False
     own = merge.engine.own_aggregate(merge.layout, merge.options, name)
     if own is None:
         return False

@@ -4,8 +4,7 @@ import java.io.IOException
 import java.net.{StandardProtocolFamily, UnixDomainSocketAddress}
 import java.nio.channels.{AsynchronousCloseException, SocketChannel}
 import java.nio.file.Path
-import java.util.concurrent.{CompletableFuture, CompletionException, ExecutionException}
-import java.util.concurrent.{TimeoutException, TimeUnit}
+import java.util.concurrent.{CompletableFuture, CompletionException, ExecutionException, TimeoutException, TimeUnit}
 
 import keyfold.spark.{Errors, Json, KeyfoldException, Worker}
 import org.apache.spark.{TaskContext, TaskKilledException}

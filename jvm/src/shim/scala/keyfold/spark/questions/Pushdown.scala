@@ -8,19 +8,19 @@ import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructField, St
 
 /** Driver side: the conditions and functions that scans of a table take over from Spark, as Python says. */
 final case class Pushdown(columns: Set[String], operators: Set[String], nested: Set[String],
-    folds: Folds) {
+    exact: Set[String], folds: Folds) {
 
-  /** Whether no row comes back for which the condition is not true. Conditions that are compared, or tested
-    * for NULL, are Spark's.
+  /** Whether no row comes back, or is folded, for which the condition is not true. Conditions that are compared, or
+    * tested for NULL, are Spark's.
     */
-  def decides(condition: Predicate, table: StructType): Boolean =
+  def decides(condition: Predicate, table: StructType, among: Set[String] = columns): Boolean =
     operators(condition.name) && (condition.children match {
       case Array(column: NamedReference, literals @ _*) =>
-        Pushdown.named(column).filter(columns).exists { name =>
+        Pushdown.named(column).filter(among).exists { name =>
           literals.forall(isOfType(_, table(name)))
         }
       case inner if Predicates.Connectives(condition.name) => inner.forall {
-          case one: Predicate => decides(one, table)
+          case one: Predicate => decides(one, table, among)
           case _ => false
         }
       case _ => false
@@ -35,7 +35,7 @@ final case class Pushdown(columns: Set[String], operators: Set[String], nested: 
 object Pushdown {
   def fromJson(json: JsonNode): Pushdown = {
     def names(field: String) = Json.strings(json.path(field)).toSet
-    Pushdown(names("columns"), names("operators"), names("nested"), Folds.fromJson(json))
+    Pushdown(names("columns"), names("operators"), names("nested"), names("exact"), Folds.fromJson(json))
   }
 
   /** The parts of columns that are read, by column, where that is not all: of a struct its fields, of an array what

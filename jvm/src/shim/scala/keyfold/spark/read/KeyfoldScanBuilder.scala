@@ -19,7 +19,7 @@ class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
   private var isTop = false
   private var summary: Option[Summary] = None
   private val folds = table.description.pushdown.folds
-  private var canFold = KeyfoldScanBuilder.pushesAggregates(table, options)
+  private var canFold = KeyfoldScanBuilder.pushesAggregates(table, all)
 
   /** Some nested columns are read whole. Metadata columns come last; a stored value is one of a column,
     * which is read too.
@@ -68,8 +68,8 @@ class KeyfoldScanBuilder(table: KeyfoldTable, options: CaseInsensitiveStringMap)
 object KeyfoldScanBuilder {
   private val Aggregates = "keyfold.aggregate-push-down"
 
-  private def pushesAggregates(table: KeyfoldTable, options: CaseInsensitiveStringMap): Boolean = {
-    val text = options.getOrDefault(Aggregates, "true")
+  def pushesAggregates(table: KeyfoldTable, options: Map[String, String]): Boolean = {
+    val text = options.collectFirst { case (name, text) if name.equalsIgnoreCase(Aggregates) => text }.getOrElse("true")
     text.toBooleanOption.getOrElse(throw Refusal(
       s"option $Aggregates of reading table ${table.name()}: expected true or false, found '$text'"))
   }
