@@ -44,7 +44,7 @@ ROWS = {
         ("writes",),
         ("reads",),
         ("arrow",),
-        ("Ours",),
+        ("KeyfoldNodes",),
         ("Fields", "LocalFolder", "SqlTypes"),
         ("Refusal",),
     ),

@@ -14,8 +14,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from keyfold.compact.jobs import plan_job
 from keyfold.questions.commit import commit_write, plan_write
 from keyfold.questions.scan import plan_scan
+from keyfold.storage.table import Table
 from keyfold.wire.message_texts import texts_of
 from keyfold.wire.specs import WriteSpec
 from keyfold.write.writer import write
@@ -24,8 +26,8 @@ from tests.storage import tables
 from tests.test_layers import PACKAGE, RANK
 
 GROUND = RANK["kernels"]  # this row and those below it
-# Climbs; a plan looks the fields of files up in their manifests as it needs them.
-MOST = {"write": 5, "commit": 2, "plan": 13}
+# Climbs; plans look the fields of files up in their manifests as they need them.
+MOST = {"write": 5, "commit": 2, "plan": 12, "compaction": 17}
 
 
 def way(run: Callable[[], Any]) -> list[tuple[str, str]]:
@@ -59,10 +61,8 @@ def climbs(found: list[tuple[str, str]]) -> int:
     return sum(after < before for before, after in itertools.pairwise(ranks))
 
 
-def ways(folder: Path) -> dict[str, list[tuple[str, str]]]:
-    """The ways of an INSERT's rows, of the plan of a scan, and of a commit."""
-    found = tables.table(folder)
-    catalog = {"name": "test", "options": {"warehouse": str(folder)}}
+def of_insert(found: Table, catalog: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
+    """The ways of an INSERT's rows, and of its commit."""
     asked = {"catalog": catalog, "table": found.handle}
     insert = {"columns": ["k", "v"], "ordinal": False, "mode": "append", "filters": []}
     planned = plan_write(asked | insert)["write"]
@@ -70,10 +70,22 @@ def ways(folder: Path) -> dict[str, list[tuple[str, str]]]:
     rows = harness.batches(spec.layout, [{"k": n, "v": n} for n in range(20)])
     result = {"write": way(lambda: messages.extend(write(spec, iter(rows))))}
     ended = {"catalog": catalog, "write": planned, "messages": [*texts_of(messages)]}
-    result["commit"] = way(lambda: commit_write(ended))
+    return result | {"commit": way(lambda: commit_write(ended))}
+
+
+def ways(folder: Path) -> dict[str, list[tuple[str, str]]]:
+    """Those, and the ways of the plan of a scan of its rows, and of the plan of a compaction of two
+    INSERTs.
+    """
+    found = tables.table(folder)
+    catalog = {"name": "test", "options": {"warehouse": str(folder)}}
+    result = of_insert(found, catalog)
     handle = tables.reload(found).handle
     scan = {"catalog": catalog, "table": handle, "columns": ["k", "v"], "filters": []}
     result["plan"] = way(lambda: plan_scan(scan))
+    of_insert(found, catalog)
+    table = tables.reload(found)
+    result["compaction"] = way(lambda: plan_job(table, "full"))
     return result
 
 

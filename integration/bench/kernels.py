@@ -18,7 +18,7 @@ from keyfold.kernels.keys.closed import encode_closed
 from keyfold.kernels.keys.hash import bucket_hash
 from keyfold.kernels.keys.order import merge_order
 from keyfold.merge.buffer import fold_unsorted
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.testing.tables import layout
@@ -108,7 +108,7 @@ def report(what: str, count: int, work: Callable[[], object]) -> None:
 
 def merge_all(table: TableLayout, runs: list[pa.RecordBatch]) -> int:
     """Rows merged out of all runs."""
-    merge = plan(table, list(COLUMNS))
+    merge = plan_merge(table, list(COLUMNS))
     sources = [SortedRun(cut(run), (i, i)) for i, run in enumerate(runs)]
     return sum(out.num_rows for out in merge_runs(merge, sources))
 
@@ -142,7 +142,7 @@ def main() -> None:
         table = layout(COLUMNS, ["id"], TABLES[name][1])
         report(f"merge: {name}, half NULL", RUNS * each, lambda table=table: merge_all(table, thin))
     for name, (key, options) in TABLES.items():
-        merge = plan(layout(COLUMNS, [key], options), list(COLUMNS))
+        merge = plan_merge(layout(COLUMNS, [key], options), list(COLUMNS))
         report(f"fold a buffer: {name}", 2 * each, lambda merge=merge: fold_unsorted(merge, buffer))
     report("bucket hash: BIGINT", each, lambda: bucket_hash([columns[0]]))
     report("bucket hash: STRING(10)", each, lambda: bucket_hash([runs[0].column("d")]))

@@ -36,7 +36,7 @@ from keyfold.compact import jobs
 from keyfold.lookup.lookup_plan import plan_lookup
 from keyfold.questions.scan import plan_scan
 from keyfold.read.request import ReadRequest
-from keyfold.read.scan_plan import plan
+from keyfold.read.scan_plan import plan_read
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.attempts import CommitInfo, Entries, attempt
 from keyfold.storage.metadata.entries import Record, added
@@ -134,7 +134,7 @@ def measured(folder: Path, files: int) -> dict[str, Any]:
         return tables.catalog(folder).load_table(["default"], "t")
 
     def planned(*filters: Predicate) -> int:
-        _, _, report = plan(load(), ReadRequest(("k", "a"), filters))
+        _, _, report = plan_read(load(), ReadRequest(("k", "a"), filters))
         return report.files_read
 
     def sent() -> int:

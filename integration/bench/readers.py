@@ -74,7 +74,7 @@ class Session:
 
 def asked(readers: Sequence[Reader], do: str, table: Table, columns: list[str]) -> list[float]:
     """Plan, have all splits read, add up."""
-    scan, tasks, _ = scan_plan.plan(table, ReadRequest(columns, options=WHOLE_BUCKETS))
+    scan, tasks, _ = scan_plan.plan_read(table, ReadRequest(columns, options=WHOLE_BUCKETS))
     splits = [split.to_json() for task in tasks for split in task]
     for number, reader in enumerate(readers):
         share = splits[number :: len(readers)]

@@ -18,7 +18,7 @@ from keyfold.kernels import jit
 from keyfold.kernels.ops import DELETE, INSERT
 from keyfold.merge.kinds import VALUE_KIND
 from keyfold.merge.marks.mark_columns import is_marked
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.testing.tables import layout
@@ -63,7 +63,7 @@ def rounds(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 def compacted(table: TableLayout, found: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Some runs as a compaction makes them one, of which older ones are elsewhere."""
-    every = plan(table, list(COLUMNS), marks=True)
+    every = plan_merge(table, list(COLUMNS), marks=True)
     merged = merge_runs(
         every, as_runs(found), system_columns=True, drop_deletes=False, has_oldest=False
     )
@@ -84,7 +84,7 @@ def ratio(work: Callable[[], object], base: Callable[[], object]) -> float:
 
 
 def read(table: TableLayout, found: Sequence[pa.RecordBatch]) -> int:
-    merged = merge_runs(plan(table, list(COLUMNS)), as_runs(found))
+    merged = merge_runs(plan_merge(table, list(COLUMNS)), as_runs(found))
     return sum(batch.num_rows for batch in merged)
 
 

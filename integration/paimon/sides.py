@@ -29,7 +29,7 @@ from keyfold.questions import commit as driver
 from keyfold.questions.tasks import rewrite as executor
 from keyfold.read.reader import read
 from keyfold.read.request import ReadRequest
-from keyfold.read.scan_plan import plan
+from keyfold.read.scan_plan import plan_read
 from keyfold.storage.catalogs.warehouse import open_catalog
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
@@ -181,14 +181,14 @@ class Keyfold(Side):
         """Rows that may pass the filters, and all that do."""
         table.check_readable()
         schema = table.layout.arrow_schema
-        scan, tasks, _ = plan(table, ReadRequest(schema.names, decoded(filters)))
+        scan, tasks, _ = plan_read(table, ReadRequest(schema.names, decoded(filters)))
         batches = [b for task in tasks for split in task for b in read(scan, split)]
         return pa.Table.from_batches(batches, schema)
 
     def compact(self, name: str, *, full: bool) -> None:
         question = {"table": self.table(name).handle, "catalog": {"options": {}}}
         asked = {"strategy": "full" if full else "minor", "touched": None}
-        planned = sent(compactions.plan_compaction(sent(question | {"compaction": asked})))
+        planned = sent(compactions.plan_steps(sent(question | {"compaction": asked})))
         for step in planned["steps"]:
             asked = {"compaction": planned["compaction"], "task": step["tasks"]}
             done = sent(executor.compact(asked))["done"]

@@ -22,7 +22,7 @@ from keyfold.lookup.indexes import MOST_KEYS
 from keyfold.lookup.lookup_plan import plan_lookup
 from keyfold.lookup.rows_of_keys import look_up
 from keyfold.read.request import ReadRequest
-from keyfold.read.scan_plan import plan
+from keyfold.read.scan_plan import plan_read
 from keyfold.tables.table import Table
 from keyfold.types.literals import Constant, manifest_values
 from keyfold.types.logical import Atomic
@@ -228,7 +228,7 @@ def test_bitmaps_leave_out_files(tmp_path: Path, paimon: Paimon, version: str) -
 
     def read(predicate: Predicate) -> int:
         request = ReadRequest(own.table("t").layout.arrow_schema.names, (predicate,))
-        return plan(own.table("t"), request)[2].files_read
+        return plan_read(own.table("t"), request)[2].files_read
 
     for name in names:
         kind = layout.column(name)

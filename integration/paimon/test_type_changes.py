@@ -25,7 +25,7 @@ from keyfold.errors import NotSupportedError
 from keyfold.read.folds.summary import summarized
 from keyfold.read.reader import read
 from keyfold.read.request import ReadRequest
-from keyfold.read.scan_plan import plan
+from keyfold.read.scan_plan import plan_read
 from keyfold.types import logical
 from keyfold.types import spark as spark_types
 from keyfold.types.java_text import JAVA_VERSION, JAVA_ZONE
@@ -158,7 +158,7 @@ class Altered:
     def column(self, name: str, *filters: Any) -> list[int]:
         """The keys of rows that may pass the filters, read with that column."""
         table = self.keyfold.table(self.name)
-        scan, tasks, _ = plan(table, ReadRequest(["k", name], decoded(filters)))
+        scan, tasks, _ = plan_read(table, ReadRequest(["k", name], decoded(filters)))
         batches = [b for task in tasks for split in task for b in read(scan, split)]
         return [key for batch in batches for key in batch.column("k").to_pylist()]
 
@@ -183,7 +183,7 @@ class Altered:
             return
         asked = Aggregate((), (("COUNT", None), ("MIN", name), ("MAX", name)))
         table = self.keyfold.table(self.name)
-        scan, tasks, _ = plan(table, ReadRequest([name], aggregate=asked))
+        scan, tasks, _ = plan_read(table, ReadRequest([name], aggregate=asked))
         parts = [
             list(batch.to_pylist()[0].values())
             for task in tasks

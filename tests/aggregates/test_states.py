@@ -33,7 +33,7 @@ from keyfold.errors import TableError
 from keyfold.kernels.ops import ADD, RESET, SKIP
 from keyfold.kernels.roaring import bitmaps
 from keyfold.kernels.states.quantiles import MOST_EXACT
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.options.engines import engines
 from keyfold.testing.tables import batch, layout
 from tests.aggregates.groups import of_groups
@@ -217,7 +217,7 @@ def test_states_are_retracted_by_none_and_stand_in_bytes_alone() -> None:
         for kind in ("BINARY(8)", "STRING", "INT"):
             options = {"merge-engine": "aggregation", "fields.v.aggregate-function": name}
             with pytest.raises(TableError, match=r"must be 'VarBinaryType' but was"):
-                plan(layout({"k": "INT", "v": kind}, ["k"], options), ["v"])
+                plan_merge(layout({"k": "INT", "v": kind}, ["k"], options), ["v"])
         assert not named(name).is_retractable
 
 
@@ -309,14 +309,14 @@ def test_writing_brings_bitmaps_into_the_column_s_form(engine: str) -> None:
     narrow, wide = BitMap([1, 2**31]), BitMap64([1, 2**31])
     states = [bitmaps.write32(narrow), bitmaps.write64(wide), wide.serialize(), None]
     rows = [(0, {"k": n, "g": 1, "a": state, "b": state}) for n, state in enumerate(states)]
-    found = plan(table, ["k"]).normalized(batch(table, rows), ["a", "b"], overwrites=False)
+    found = plan_merge(table, ["k"]).normalized(batch(table, rows), ["a", "b"], overwrites=False)
     assert found.column("a").to_pylist() == [states[0]] * 3 + [None]
     assert found.column("b").to_pylist() == [states[1]] * 3 + [None]
     bad = batch(table, [rows[0], (0, {**rows[0][1], "k": 9, "a": BitMap64([2**32]).serialize()})])
     with pytest.raises(
         TableError, match=rf"column a, key \(k = 9\): .* it holds {2**32}, expected"
     ):
-        plan(table, ["k"]).normalized(bad, ["a", "b"], overwrites=False)
+        plan_merge(table, ["k"]).normalized(bad, ["a", "b"], overwrites=False)
 
 
 NOT_STATES = {"hll_sketch": bytes((2, 1, 7, 12, 3, 8, 255, 0)) + bytes(4 * 255)}
@@ -333,7 +333,7 @@ def test_bytes_that_are_no_state_are_refused_when_written(
     if engine == "partial-update":
         options["fields.g.sequence-group"] = "v"
     table = layout({"k": "INT", "g": "INT", "v": "BYTES"}, ["k"], options)
-    merge, random = plan(table, ["k", "v"]), Random(1)
+    merge, random = plan_merge(table, ["k", "v"]), Random(1)
     good = [(0, {"k": n, "g": 1, "v": make(random)}) for n in range(20)]
     found = merge.normalized(batch(table, good), ["v"], overwrites=overwrites)
     for state, (_, row) in zip(found.column("v").to_pylist(), good, strict=True):

@@ -34,7 +34,7 @@ def read(
     """The rows of a view, task by task; specs travel as JSON."""
     table = tables.reload(found)
     names = columns or [*table.layout.arrow_schema.names, CHANGE, VERSION, TIME]
-    spec, tasks, _ = changes_plan.plan(table, asked, ReadRequest(names, filters, **more))
+    spec, tasks, _ = changes_plan.plan_changes(table, asked, ReadRequest(names, filters, **more))
     sent = ChangesSpec.from_json(json.loads(json.dumps(spec.to_json())))
     every = [[ChangeSplit.from_json(json.loads(json.dumps(s.to_json()))) for s in t] for t in tasks]
     return [row for task in every for batch in read_task(sent, task) for row in batch.to_pylist()]
@@ -68,7 +68,7 @@ def state(found: Table, snapshot: int) -> State:
     if not snapshot:
         return {}
     table = replace(tables.reload(found), snapshot_id=snapshot)
-    scan, tasks, _ = reads.plan(table, ReadRequest(table.layout.arrow_schema.names))
+    scan, tasks, _ = reads.plan_read(table, ReadRequest(table.layout.arrow_schema.names))
     rows = [row for task in tasks for batch in read_rows(scan, task) for row in batch.to_pylist()]
     key = table.layout.primary_key
     by_key = {repr([row[name] for name in key]): row for row in rows}

@@ -10,7 +10,7 @@ from keyfold.changelog.compare import changes
 from keyfold.kernels.ops import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.kinds import VALUE_KIND
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.testing.tables import Record, batch, layout, records
 from keyfold.wire.layout import TableLayout
 from tests.merge.random_tables import KEYS, cut
@@ -95,7 +95,7 @@ def following(random: Random, table: TableLayout, before: list[Row], after: list
 
 def in_key_order(random: Random, table: TableLayout, rows: list[Row]) -> list[pa.RecordBatch]:
     """The rows, as a merge gives them, cut anywhere."""
-    merge = plan(table, table.arrow_schema.names)
+    merge = plan_merge(table, table.arrow_schema.names)
     found = fold_unsorted(merge, [batch(table, [(INSERT, row) for row in rows])])
     return list(cut(random, [part.drop_columns([VALUE_KIND]) for part in found]))
 

@@ -44,7 +44,7 @@ def told(found: Table, snapshot: int) -> State:
     if not snapshot:
         return {}
     table = replace(tables.reload(found), snapshot_id=snapshot)
-    scan = scan_plan.plan(table, ReadRequest(table.layout.arrow_schema.names))[0]
+    scan = scan_plan.plan_read(table, ReadRequest(table.layout.arrow_schema.names))[0]
     counted = [f for f in table.live_files() if f.level >= changelog_level(table.options)]
     rows = []
     for place, files in by_place(counted).items():

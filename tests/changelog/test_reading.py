@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from keyfold.changelog import snapshot_ranges as ranges
-from keyfold.changelog.changes_plan import plan
+from keyfold.changelog.changes_plan import plan_changes
 from keyfold.changelog.snapshot_ranges import SnapshotRange
 from keyfold.changelog.specs import ChangesRequest
 from keyfold.changelog.views import AUDIT_LOG, BINLOG, CHANGE, CHANGES, ROWS, VERSION
@@ -41,7 +41,7 @@ LAST = ChangesRequest(CHANGES.name, 1, 2)
 
 
 def files_of(table: Table, *filters: Any) -> int:
-    return plan(table, LAST, ReadRequest(["k"], filters))[2].files
+    return plan_changes(table, LAST, ReadRequest(["k"], filters))[2].files
 
 
 def test_conditions_leave_out_partitions_buckets_and_commits(table: Table) -> None:
@@ -96,7 +96,7 @@ def _unlinked(table: Table, *snapshots: int) -> None:
 
 
 def test_a_key_that_was_not_touched_is_not_compared(table: Table) -> None:
-    spec, tasks, _ = plan(table, LAST, ReadRequest(["k"]))
+    spec, tasks, _ = plan_changes(table, LAST, ReadRequest(["k"]))
     assert all(split.by_key for task in tasks for split in task)
     assert spec.limit is None
 
@@ -109,7 +109,7 @@ def test_large_buckets_are_cut_by_key(tmp_path: Path, net: bool) -> None:
     small = {"source.split.target-size": "2 kb", "source.split.open-file-cost": "1 b"}
     assert changes(table, 0, 3, net=net, options=small) == changes(table, 0, 3, net=net)
     asked = ChangesRequest(CHANGES.name, 2, 3, net)
-    _, tasks, _ = plan(tables.reload(table), asked, ReadRequest(["k"], options=small))
+    _, tasks, _ = plan_changes(tables.reload(table), asked, ReadRequest(["k"], options=small))
     assert len(tasks) > 1
     assert any(split.after.until is not None for task in tasks for split in task)
 
@@ -174,7 +174,7 @@ def test_what_has_no_changes(tmp_path: Path) -> None:
     columns = (tables.column("k"), tables.column("rowKind", "string"))
     named = tables.table(tmp_path, tables.new_table(*columns), "named")
     with pytest.raises(NotSupportedError, match="RENAME COLUMN rowKind"):
-        plan(named, ChangesRequest(AUDIT_LOG.name, 0, 1), ReadRequest(["k"]))
+        plan_changes(named, ChangesRequest(AUDIT_LOG.name, 0, 1), ReadRequest(["k"]))
     empty = tables.table(tmp_path, name="empty")
     assert ranges.whole(empty) == SnapshotRange(0, 0)
     assert changes(empty, 0, 0) == []

@@ -21,7 +21,7 @@ def sent(value: Any) -> Any:
 def asked(
     found: Table, strategy: str = "full", touched: Iterable[Any] | None = None, **more: Any
 ) -> Json:
-    """A `plan_compaction` question; `touched` are (partition values, bucket)."""
+    """A `plan_steps` question; `touched` are (partition values, bucket)."""
     places = None
     if touched is not None:
         layout = found.layout
@@ -35,8 +35,8 @@ def question(found: Table, **more: Any) -> Json:
 
 
 def plan(found: Table, strategy: str = "full", **more: Any) -> Json:
-    """The answer of `plan_compaction`."""
-    answer: Json = sent(driver.plan_compaction(asked(found, strategy, **more)))
+    """The answer of `plan_steps`."""
+    answer: Json = sent(driver.plan_steps(asked(found, strategy, **more)))
     return answer
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.merge.buffer import fold_unsorted
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.read.reader import read
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.table import Table
@@ -42,7 +42,7 @@ def written(
 ) -> tuple[WriteSpec, list[CommitMessage]]:
     """A job that has written its records and not committed yet."""
     layout = found.layout
-    merge = plan(layout, layout.arrow_schema.names, marks=found.options.engine.folds_columns)
+    merge = plan_merge(layout, layout.arrow_schema.names, marks=found.options.engine.folds_columns)
     batches = fold_unsorted(merge, [batch(layout, rows)])
     directory = UNPARTITIONED.bucket_folder(layout, 0)
     target = Target(layout, found.options)

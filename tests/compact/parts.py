@@ -26,7 +26,7 @@ _PLANNED: dict[str, tuple[LiveFile, ...]] = {}  # the files that each rescale re
 
 
 @replanned
-def plan_compaction(asked: Json) -> Json:
+def plan_steps(asked: Json) -> Json:
     """The steps of a compaction, each with its tasks."""
     options = dict(asked["compaction"])
     touched = options.pop("touched", None)
@@ -74,7 +74,7 @@ def abandon_compaction(asked: Json) -> None:
 def plan_rescale(asked: Json) -> Json:
     """The tasks of a rescale."""
     table = _newest(asked)
-    found = rescale.plan(table, asked["buckets"], asked["parallelism"])
+    found = rescale.plan_rescale(table, asked["buckets"], asked["parallelism"])
     _PLANNED[found.job] = found.files
     before = {file.total_buckets for file in found.files} or {parse(table.layout).bucket}
     return {

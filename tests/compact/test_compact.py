@@ -105,7 +105,7 @@ def test_users_functions_travel_with_the_tasks(tmp_path: Path) -> None:
             harness.upsert(table, [{"k": 1, "v": value}, {"k": 2 + value, "v": value}])
         before = harness.rows(table)
         planned = compaction.sent(
-            compaction.driver.plan_compaction(compaction.asked(table) | {"code": code})
+            compaction.driver.plan_steps(compaction.asked(table) | {"code": code})
         )
     (step,) = planned["steps"]
     answer = compaction.commit(table, planned, step, compaction.run(planned, step))

@@ -27,14 +27,14 @@ def filled(folder: Path, name: str) -> Table:
 def test_ranges_are_compacted_one_after_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan, sizes = compaction_plan.plan, list[int]()
+    plan, sizes = compaction_plan.plan_steps, list[int]()
 
     def counted(table: object, asked: compaction_plan.CompactionRequest) -> object:
         found = plan(table, asked)
         sizes.append(sum(step.files for step in found[1]))
         return found
 
-    monkeypatch.setattr(compaction_plan, "plan", counted)
+    monkeypatch.setattr(compaction_plan, "plan_steps", counted)
     rows = {}
     for name, most in (("whole", 100), ("ranges", 3)):
         monkeypatch.setattr(plan_ranges, "FILES_OF_RANGE", most)

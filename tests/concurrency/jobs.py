@@ -175,7 +175,7 @@ class Compact:
     def __init__(self, place: Place, strategy: str = "full") -> None:
         self.place, self.table = place, table_of(place)
         asked = {"strategy": strategy, "partitions": None, "where": [], "touched": None}
-        self.planned: Json = parts.plan_compaction(question(self.table, place, compaction=asked))
+        self.planned: Json = parts.plan_steps(question(self.table, place, compaction=asked))
         self.done: list[list[Json]] = []
 
     def run(self) -> "Compact":
@@ -295,7 +295,7 @@ def altered(folder: str, changes: Sequence[Json]) -> int:
 
 def splits_of(table: Table) -> tuple[ScanSpec, list[Split]]:
     """The plan of a query of the handle's snapshot."""
-    scan, made, _ = scan_plan.plan(table, ReadRequest(["k", "v"]))
+    scan, made, _ = scan_plan.plan_read(table, ReadRequest(["k", "v"]))
     return scan, [split for task in made for split in task]
 
 

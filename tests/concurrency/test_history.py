@@ -106,7 +106,7 @@ def test_rollback_during_read(folder: str) -> None:
 def test_rollback_with_a_token_during_read(folder: str) -> None:
     """A query that was planned on the older one is told so, as is a job: nothing is lost."""
     table = jobs.table_of(folder)
-    scan, planned, _ = scan_plan.plan(table, ReadRequest(("k", "v")))
+    scan, planned, _ = scan_plan.plan_read(table, ReadRequest(("k", "v")))
     base = table.snapshots.latest()
     assert elsewhere(history_jobs.rolled_back, folder, "1", EPOCH) == 2
     match = r"snapshot 2 .* was rolled back, and another has its number"

@@ -30,7 +30,7 @@ class CompactOne(jobs.Compact):
     def __init__(self, place: jobs.Place) -> None:
         self.place, self.table = place, jobs.table_of(place)
         asked = {"strategy": "full", "partitions": "p=1", "where": [], "touched": None}
-        self.planned = parts.plan_compaction(jobs.question(self.table, place, compaction=asked))
+        self.planned = parts.plan_steps(jobs.question(self.table, place, compaction=asked))
         self.done = []
 
 
@@ -75,7 +75,7 @@ def told(folder: str, seed: int, *, is_damaged: bool) -> list[Any]:
             table = jobs.table_of(folder)
             found.append(("expire", jobs.expired(folder, (table.snapshot_id or 0) - 1, 1)))
     damaged.forget()
-    scan, made, _ = scan_plan.plan(jobs.table_of(folder), ReadRequest(("k", "v"), tuple(ONE)))
+    scan, made, _ = scan_plan.plan_read(jobs.table_of(folder), ReadRequest(("k", "v"), tuple(ONE)))
     left = jobs.read_all(scan, [split for task in made for split in task])
     return [*found, sorted((row["k"], row["v"]) for row in left)]
 

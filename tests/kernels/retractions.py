@@ -9,7 +9,7 @@ import pyarrow as pa
 from keyfold.aggregates.group_totals import Signed, sums
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.kinds import SEQUENCE_NUMBER
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.testing.tables import batch, layout
@@ -27,11 +27,11 @@ def merge_retractions(random: Random) -> None:
         options = functions | {"aggregation.remove-record-on-delete": removes}
         table = layout(columns, ["k"], options)
         rows = random_records(random, table, ROWS, (0, 0, 1, 3))
-        merge = plan(table, list(columns), marks=True)
+        merge = plan_merge(table, list(columns), marks=True)
         flags = {"system_columns": True, "drop_deletes": False, "has_oldest": False}
         runs = [fold_unsorted(merge, [batch(table, rows[at::4])]) for at in range(4)]
         for _ in range(2):  # the second time some rows have marks
-            list(merge_runs(plan(table, ["k", "n"]), sorted_runs(runs)))
+            list(merge_runs(plan_merge(table, ["k", "n"]), sorted_runs(runs)))
             found = list(merge_runs(merge, sorted_runs(runs), **flags))
             runs = [[part.drop_columns([SEQUENCE_NUMBER]) for part in found], runs[0]]
 

@@ -44,7 +44,7 @@ from keyfold.kernels.keys.membership import find
 from keyfold.kernels.keys.order import merge_order, sort_order
 from keyfold.kernels.unsafe_rows.encode import encode as encode_rows
 from keyfold.merge.buffer import fold_unsorted
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.options.columns.bloom_filters import BloomFilterSize
@@ -131,24 +131,24 @@ def merge_tables(random: Random) -> None:
                     (0, {f.name: value(f.type, random) for f in table.arrow_schema})
                     for _ in range(ROWS)
                 ]
-                out = fold_unsorted(plan(table, list(columns)), [batch(table, rows)])
+                out = fold_unsorted(plan_merge(table, list(columns)), [batch(table, rows)])
                 kinds = [random.randrange(4) for _ in range(out[0].num_rows)]
                 arrays = [*out[0].columns[:-1], pa.array(kinds, pa.int8())]
                 part = pa.RecordBatch.from_arrays(arrays, schema=out[0].schema)
                 runs.append(SortedRun(iter([part]), (number, number)))
-            list(merge_runs(plan(table, list(columns)), runs))
+            list(merge_runs(plan_merge(table, list(columns)), runs))
 
 
 def merge_partial_updates() -> None:
     table, rows = taken_back()
-    fold_unsorted(plan(table, ["k", "v", "g"]), [batch(table, rows)])
+    fold_unsorted(plan_merge(table, ["k", "v", "g"]), [batch(table, rows)])
     for seed in range(40):
         random = Random(seed)
         table = random_table(random, "partial-update")
         names = [column.name for column in table.columns]
         rows = random_records(random, table, ROWS, (0, 0, 0, 3) if seed % 2 else (0,))
         with suppress(KeyfoldError):
-            fold_unsorted(plan(table, names), [batch(table, rows)])
+            fold_unsorted(plan_merge(table, names), [batch(table, rows)])
 
 
 def merge_marked() -> None:
@@ -159,7 +159,7 @@ def merge_marked() -> None:
         part = batch(table, [(0, {"k": 1, "v": number, "w": number})])
         part = part.append_column("_NAMED", pa.array([named], pa.utf8()))
         runs.append(SortedRun(iter([part]), (number, number)))
-    list(merge_runs(plan(table, ["k", "v", "w"], marks=True), runs))
+    list(merge_runs(plan_merge(table, ["k", "v", "w"], marks=True), runs))
 
 
 def fold_columns(random: Random) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from keyfold import Table
 from keyfold.questions.partitions import partitions
 from keyfold.read.request import ReadRequest
-from keyfold.read.scan_plan import plan
+from keyfold.read.scan_plan import plan_read
 from keyfold.read.task import read_task
 from keyfold.wire.specs import Aggregate
 from tests.machine.partitioned import NUMBERS, PARTS, part_of
@@ -95,7 +95,7 @@ def topped(table: Table, rows: Rows, draw: Random) -> None:
     """
     most = draw.randrange(1, 5)
     request = ReadRequest(["k"], limit=most, is_top=True, cores=draw.choice((1, 4)))
-    scan, tasks, _ = plan(table._load(), request)
+    scan, tasks, _ = plan_read(table._load(), request)
     found = [
         row["k"] for task in tasks for batch in read_task(scan, task) for row in batch.to_pylist()
     ]
@@ -143,7 +143,7 @@ def _united(op: str, values: Sequence[Any]) -> Any:
 def _folded(table: Table, aggregate: Aggregate, where: str) -> dict[tuple[Any, ...], list[Any]]:
     """What Spark makes of the groups of all tasks."""
     filters = table.scan(where=where or None).condition.predicates
-    scan, tasks, _ = plan(
+    scan, tasks, _ = plan_read(
         table._load(), ReadRequest([], filters, enforced=filters, aggregate=aggregate, cores=2)
     )
     parts: dict[tuple[Any, ...], list[list[Any]]] = {}

@@ -25,7 +25,7 @@ from keyfold.kernels.ops import (
 )
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.kinds import SEQUENCE_NUMBER, is_retract, of_all
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.options.parsing import parse
@@ -90,12 +90,12 @@ class History:
 
     @cached_property
     def runs(self) -> list[Run]:
-        merge = plan(self.layout, self.columns, marks=True)
+        merge = plan_merge(self.layout, self.columns, marks=True)
         return [fold_unsorted(merge, [batch(self.layout, job)]) for job in self.jobs]
 
     @cached_property
     def waits(self) -> bool:
-        merge = plan(self.layout, self.columns)
+        merge = plan_merge(self.layout, self.columns)
         return merge.engine.retractions_wait(self.layout, merge.options)
 
     def may_merge(self, start: int, runs: Sequence[Run]) -> bool:
@@ -107,7 +107,7 @@ class History:
 
     def merged(self, start: int, runs: Sequence[Run]) -> Run:
         """The run that a compaction makes of these; the first of them is run `start`."""
-        merge = plan(self.layout, self.columns, marks=True)
+        merge = plan_merge(self.layout, self.columns, marks=True)
         sources = [SortedRun(iter(run), (at, at)) for at, run in enumerate(runs)]
         drops = start == 0 and first_kept(merge.options) == NONE
         found = merge_runs(
@@ -117,7 +117,7 @@ class History:
 
     def read(self, runs: Sequence[Run]) -> list[Record]:
         sources = [SortedRun(iter(run), (at, at)) for at, run in enumerate(runs)]
-        return records(list(merge_runs(plan(self.layout, self.columns), sources)))
+        return records(list(merge_runs(plan_merge(self.layout, self.columns), sources)))
 
 
 @cache
@@ -169,7 +169,7 @@ def random_history(
     record of a job.
     """
     is_partial = found.options.get("merge-engine") == "partial-update"
-    begins = plan(found, ["k"]).engine.begins_jobs(parse(found))
+    begins = plan_merge(found, ["k"]).engine.begins_jobs(parse(found))
     most = 1 if History(found, ()).waits else most
     values = row or partial(_numbers, "sequence.field" in found.options)
     last: dict[int, int] = {}

@@ -19,7 +19,7 @@ from keyfold.errors import TableError
 from keyfold.kernels.ops import INSERT
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.kinds import SEQUENCE_NUMBER
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.testing.tables import batch, layout, parse, records, render
@@ -45,7 +45,7 @@ def merged(
 ) -> list[pa.RecordBatch]:
     """One run of several, as a reader or a compaction of all files makes it, or of some."""
     sources = [SortedRun(iter(run), (i, i)) for i, run in enumerate(runs)]
-    merge = plan(found, found.arrow_schema.names, marks=not has_oldest)
+    merge = plan_merge(found, found.arrow_schema.names, marks=not has_oldest)
     flags = {"drop_deletes": drop_deletes, "has_oldest": has_oldest}
     out = list(merge_runs(merge, sources, system_columns=True, **flags))
     return [part.drop_columns([SEQUENCE_NUMBER]) for part in out]
@@ -54,7 +54,7 @@ def merged(
 def both(options: dict[str, str], *texts: str) -> tuple[str, str]:
     """What a reader sees without any compaction, and with one after each write."""
     found = layout(COLUMNS, ["k"], options)
-    merge = plan(found, list(COLUMNS))
+    merge = plan_merge(found, list(COLUMNS))
     runs = [fold_unsorted(merge, [batch(found, parse(found, text))]) for text in texts]
     stored: list[pa.RecordBatch] = []
     for run in runs:
@@ -114,7 +114,7 @@ def test_retractions_alone_in_their_file_stay() -> None:
     with pytest.raises(TableError, match="does not support retraction"):
         both(refused, "-D 1 5 a", "+I 1 3 b")
     found = layout(COLUMNS, ["k"], refused)
-    run = fold_unsorted(plan(found, list(COLUMNS)), [batch(found, parse(found, "-D 1 5 a"))])
+    run = fold_unsorted(plan_merge(found, list(COLUMNS)), [batch(found, parse(found, "-D 1 5 a"))])
     assert records(merged(found, [run])) == []
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from keyfold.errors import KeyfoldError, TableError
 from keyfold.merge import run, window
 from keyfold.merge.buffer import fold_unsorted
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.testing.tables import batch, layout, records
@@ -44,8 +44,8 @@ def test_writing_runs_and_merging_them_is_the_definition(
     sizes = [random.randrange(rows + 1) for _ in range(runs)]
     writes = [random_records(random, table, size, kinds, nulls) for size in sizes]
     output = [column.name for column in table.columns if random.random() < 0.8] or ["v"]
-    merge = plan(table, [column.name for column in table.columns])
-    read = plan(table, output)
+    merge = plan_merge(table, [column.name for column in table.columns])
+    read = plan_merge(table, output)
     try:
         stored = [fold_unsorted(merge, list(cut(random, [batch(table, w)]))) for w in writes]
         sources = [
@@ -77,7 +77,9 @@ def test_random_tables_do_fold(engine: str) -> None:
         table = random_table(random, engine)
         write = random_records(random, table, 40, (0, 2))
         try:
-            merged += len(fold_unsorted(plan(table, table.key), [batch(table, write)])[0]) < 40
+            merged += (
+                len(fold_unsorted(plan_merge(table, table.key), [batch(table, write)])[0]) < 40
+            )
         except KeyfoldError:
             continue
     assert merged > 40
@@ -88,7 +90,7 @@ def test_rounds_are_small_and_memory_bounded(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(window, "ROUND_ROWS", 64)
     monkeypatch.setattr(run, "OUTPUT_ROWS", 32)
     table = layout({"k": "INT", "v": "INT"}, ["k"])
-    merge, rows, handed = plan(table, ["k", "v"]), 2000, [0, 0, 0, 0]
+    merge, rows, handed = plan_merge(table, ["k", "v"]), 2000, [0, 0, 0, 0]
 
     def read(number: int) -> Iterator[pa.RecordBatch]:
         for start in range(0, rows, 20):

@@ -11,7 +11,7 @@ from keyfold.errors import KeyfoldError
 from keyfold.merge import fan_in
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.fan_in import cheapest
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.spill import Spilled, SpillFile
@@ -35,7 +35,7 @@ def test_spilling_changes_no_result(
 ) -> None:
     random = Random(seed)
     table = random_table(random, engine)
-    merge = plan(table, [column.name for column in table.columns], marks=not is_read)
+    merge = plan_merge(table, [column.name for column in table.columns], marks=not is_read)
     writes = [random_records(random, table, random.randrange(rows + 1), (0, 0, 1, 2, 3), 0.3)]
     writes += [random_records(random, table, rows, (0, 0, 2, 3), 0.3) for _ in range(runs - 1)]
     asked = {} if is_read else {"system_columns": True, "drop_deletes": False, "has_oldest": False}
@@ -85,5 +85,5 @@ def test_what_is_folded_on_the_way_is_less(
             return spilled[-1]
 
     monkeypatch.setattr(fan_in, "SpillFile", Counted)
-    assert len(list(merge_runs(plan(table, ["v"]), runs, room=MergeRoom(1, 1 << 10)))) == 1
+    assert len(list(merge_runs(plan_merge(table, ["v"]), runs, room=MergeRoom(1, 1 << 10)))) == 1
     assert spilled[-1].rows == rows

@@ -6,7 +6,7 @@ import pytest
 from keyfold.errors import TableError
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.kinds import SEQUENCE_NUMBER
-from keyfold.merge.plan import check, plan
+from keyfold.merge.plan import check, plan_merge
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.options.names import normalize
@@ -26,7 +26,7 @@ def table(options: dict[str, str]) -> TableLayout:
 
 def read(found: TableLayout, *texts: str) -> str:
     """What a reader sees when each text was one job."""
-    merge = plan(found, list(COLUMNS))
+    merge = plan_merge(found, list(COLUMNS))
     parts = [fold_unsorted(merge, [batch(found, parse(found, text))]) for text in texts]
     runs = [SortedRun(iter(part), (i, i)) for i, part in enumerate(parts)]
     return render(records(list(merge_runs(merge, runs))))
@@ -42,7 +42,7 @@ def test_an_ordinal_of_the_winner_goes_with_it() -> None:
     found = table({})
     part = batch(found, parse(found, "+I 1 1 a | +I 1 2 b"))
     ordered = part.append_column("_ORDINAL", pa.array([7, 5]))
-    (out,) = fold_unsorted(plan(found, ["k", "s"]), [ordered], ordinal="_ORDINAL")
+    (out,) = fold_unsorted(plan_merge(found, ["k", "s"]), [ordered], ordinal="_ORDINAL")
     assert out.column("s").to_pylist() == ["b"]
     assert out.column(SEQUENCE_NUMBER).to_pylist() == [5]
 
@@ -75,7 +75,7 @@ def test_files_from_before_an_option_was_set() -> None:
             SortedRun(iter([batch(found, parse(found, text))]), (i, i))
             for i, text in enumerate(parts)
         ]
-        merged = merge_runs(plan(found, list(COLUMNS)), runs)
+        merged = merge_runs(plan_merge(found, list(COLUMNS)), runs)
         if result is None:
             with pytest.raises(TableError, match="DELETE/UPDATE_BEFORE"):
                 list(merged)

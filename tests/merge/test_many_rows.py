@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from keyfold.merge.buffer import fold_unsorted
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.testing.tables import batch, layout, records
@@ -26,7 +26,7 @@ ENGINES = {
 def test_merging_is_the_definition(engine: str, keys: int, seed: int) -> None:
     random = Random(seed)
     table = layout(COLUMNS, ["k"], {"merge-engine": engine, **ENGINES[engine]})
-    merge, runs, all_rows = plan(table, list(COLUMNS)), [], []
+    merge, runs, all_rows = plan_merge(table, list(COLUMNS)), [], []
     for number in range(RUNS):
         rows = [
             (0, {"k": random.randrange(keys), "g": random.choice((None, *range(9))),

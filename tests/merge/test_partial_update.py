@@ -9,7 +9,7 @@ import pytest
 from keyfold.errors import NotSupportedError, TableError
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.marks.mark_columns import FIELDS
-from keyfold.merge.plan import check, plan
+from keyfold.merge.plan import check, plan_merge
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.options.checks import check_create
@@ -36,7 +36,7 @@ def table(columns: dict[str, str], options: dict[str, str]) -> TableLayout:
 def written(found: TableLayout, text: str) -> str:
     """What one job makes of these records; the definition agrees."""
     rows = parse(found, text)
-    out = fold_unsorted(plan(found, [c.name for c in found.columns]), [batch(found, rows)])
+    out = fold_unsorted(plan_merge(found, [c.name for c in found.columns]), [batch(found, rows)])
     assert records(out) == fold(found, rows)
     return render(records(out))
 
@@ -45,7 +45,9 @@ def read(found: TableLayout, *texts: str) -> str:
     """What a reader sees of one run per text."""
     parts = [batch(found, parse(found, text)) for text in texts]
     runs = [SortedRun(iter([part]), (i, i)) for i, part in enumerate(parts)]
-    return render(records(list(merge_runs(plan(found, [c.name for c in found.columns]), runs))))
+    return render(
+        records(list(merge_runs(plan_merge(found, [c.name for c in found.columns]), runs)))
+    )
 
 
 @pytest.mark.parametrize(
@@ -154,9 +156,9 @@ def test_a_removed_row_begins_with_the_delete() -> None:
 
 def test_a_column_is_read_with_its_group_alone() -> None:
     found = table(GROUPED, GROUPS)
-    assert plan(found, ["a"]).reads == ("k", "a", "g")
-    assert plan(found, ["x"]).reads == ("k", "x")
-    assert plan(table(GROUPED, GROUPS | {REMOVE_GROUP: "h"}), ["x"]).reads == ("k", "h", "x")
+    assert plan_merge(found, ["a"]).reads == ("k", "a", "g")
+    assert plan_merge(found, ["x"]).reads == ("k", "x")
+    assert plan_merge(table(GROUPED, GROUPS | {REMOVE_GROUP: "h"}), ["x"]).reads == ("k", "h", "x")
 
 
 def test_sequence_field_orders_records_and_groups_compare_their_own() -> None:
@@ -270,7 +272,7 @@ def test_create_takes_what_paimon_takes() -> None:
 def test_a_first_value_that_no_record_named_is_still_to_come() -> None:
     options = {"fields.g.sequence-group": "a", "fields.a.aggregate-function": "first_value"}
     found = table(ONE, options)
-    merge = plan(found, list(ONE), marks=True)
+    merge = plan_merge(found, list(ONE), marks=True)
     sequence = str(found.column("g").id)
 
     def run(text: str, named: str | None, number: int) -> SortedRun:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from keyfold.errors import KeyfoldError
 from keyfold.merge.buffer import fold_unsorted
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.merge.run import Passes, merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.merge.window import Batch
@@ -30,7 +30,7 @@ def test_a_filter_inside_the_merge_is_one_behind_it(
 ) -> None:
     random = Random(seed)
     table = random_table(random, engine)
-    merge = plan(table, [column.name for column in table.columns])
+    merge = plan_merge(table, [column.name for column in table.columns])
     tested = random.choice(merge.output)
     writes = [random_records(random, table, rows, (0, 0, 2, 3), 0.3) for _ in range(runs)]
 

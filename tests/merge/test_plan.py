@@ -6,7 +6,7 @@ import pytest
 from keyfold.errors import FoldOverflowError, NotSupportedError, TableError
 from keyfold.merge.engine import Engine
 from keyfold.merge.kinds import from_text
-from keyfold.merge.plan import check, plan
+from keyfold.merge.plan import check, plan_merge
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.options.engines import by_name, engines
@@ -57,7 +57,7 @@ def test_functions_of_keys_sequence_fields_and_other_engines_are_not_looked_at()
 
 def test_a_plan_reads_output_key_and_sequence_fields_in_table_order() -> None:
     columns = {"v": "INT", "p": "INT", "k": "INT", "q": "INT", "x": "INT"}
-    found = plan(layout(columns, ["p", "k"], {"sequence.field": "q"}), ["v"])
+    found = plan_merge(layout(columns, ["p", "k"], {"sequence.field": "q"}), ["v"])
     assert (found.output, found.reads, found.key) == (("v",), ("v", "p", "k", "q"), ("p", "k"))
 
 
@@ -80,8 +80,8 @@ def test_an_overflow_names_table_column_key_and_a_wider_type(kind: str, wider: s
 
     words = rf"table db\.t, column v: the sum for key \(k = 7, j = x\).*TYPE {wider} "
     with pytest.raises(FoldOverflowError, match=words):
-        list(merge_runs(plan(table, ["v"]), runs()))
-    assert sum(out.num_rows for out in merge_runs(plan(table, ["k", "w"]), runs())) == 1
+        list(merge_runs(plan_merge(table, ["v"]), runs()))
+    assert sum(out.num_rows for out in merge_runs(plan_merge(table, ["k", "w"]), runs())) == 1
 
 
 def test_an_unsupported_retraction_names_the_option() -> None:
@@ -91,7 +91,7 @@ def test_an_unsupported_retraction_names_the_option() -> None:
     runs = [SortedRun(iter([part]), (i, i)) for i, part in enumerate(parts)]
     words = "'max' does not support retraction.*'fields.v.ignore-retract'='true'"
     with pytest.raises(TableError, match=words):
-        list(merge_runs(plan(table, ["v"]), runs))
+        list(merge_runs(plan_merge(table, ["v"]), runs))
 
 
 def test_kinds_are_read_from_text() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfold.merge.buffer import fold_unsorted
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.testing.tables import Record, batch, layout, records
 from keyfold.wire.layout import TableLayout
 from tests.definitions import fold
@@ -67,7 +67,7 @@ def test_random_events_are_the_definition(function: str, seed: int, ignores: str
     for _ in range(random.randrange(40)):
         values = {"k": random.randrange(4), "v": value(random, function), "g": random.randrange(9)}
         rows.append((random.choice((0, 0, 0, 1, 3)), values))
-    found = records(fold_unsorted(plan(table, ["k", "v", "g"]), [batch(table, rows)]))
+    found = records(fold_unsorted(plan_merge(table, ["k", "v", "g"]), [batch(table, rows)]))
     assert unordered(found) == unordered(fold(table, rows))
 
 
@@ -90,5 +90,5 @@ def taken_back() -> tuple[TableLayout, list[Record]]:
 
 def test_what_was_taken_back_comes_again_with_an_older_record() -> None:
     table, rows = taken_back()
-    (found,) = records(fold_unsorted(plan(table, ["k", "v", "g"]), [batch(table, rows)]))
+    (found,) = records(fold_unsorted(plan_merge(table, ["k", "v", "g"]), [batch(table, rows)]))
     assert dict(found[1]["v"]) == {"a": 2, "b": 3, "c": 2}

@@ -8,7 +8,7 @@ import pytest
 from keyfold.merge import column_results, window
 from keyfold.merge.buffer import fold_unsorted
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun, sequences_overlap
 from keyfold.testing.tables import batch, layout, parse, records, render
@@ -39,7 +39,7 @@ def merged(
             for part, own in zip(parts, numbers, strict=True)
         ]
     runs = [SortedRun(iter([part]), own) for part, own in zip(parts, ranges, strict=True)]
-    merge = plan(table, [column.name for column in table.columns])
+    merge = plan_merge(table, [column.name for column in table.columns])
     out = list(merge_runs(merge, runs, system_columns=not drop_deletes, drop_deletes=drop_deletes))
     return render(records(out))
 
@@ -87,7 +87,7 @@ def test_system_columns_tell_the_last_merged_record() -> None:
     second = batch(KV, parse(KV, "+U 2 c | +I 9 d")).drop_columns([VALUE_KIND])
     numbered = first.append_column(SEQUENCE_NUMBER, pa.array([3, 4], pa.int64()))
     runs = [SortedRun(iter([numbered]), (3, 4)), SortedRun(iter([second]), (7, 9))]
-    out = pa.Table.from_batches(merge_runs(plan(KV, ["v"]), runs, system_columns=True))
+    out = pa.Table.from_batches(merge_runs(plan_merge(KV, ["v"]), runs, system_columns=True))
     assert out.to_pydict() == {
         "v": ["a", "c", "d"],
         SEQUENCE_NUMBER: [3, 9, 9],
@@ -101,7 +101,7 @@ def test_ranges_that_do_not_meet_pass_through_without_a_copy(
     monkeypatch.setattr(window, "ROUND_ROWS", 2)
     low, high = (batch(KV, parse(KV, text)) for text in ("+I 1 a | +I 2 b", "+I 5 c | +I 6 d"))
     runs = [SortedRun(iter([high]), (1, 1)), SortedRun(iter([low]), (2, 2))]
-    out = list(merge_runs(plan(KV, ["k", "v"]), runs))
+    out = list(merge_runs(plan_merge(KV, ["k", "v"]), runs))
     assert [part.column("k").to_pylist() for part in out] == [[1, 2], [5, 6]]
     assert out[0].column("v").buffers()[2].address == low.column("v").buffers()[2].address
 
@@ -109,15 +109,15 @@ def test_ranges_that_do_not_meet_pass_through_without_a_copy(
 def test_no_output_columns_still_count_rows() -> None:
     parts = [batch(KV, parse(KV, text)) for text in ("+I 1 a | +I 2 b", "+I 2 c | +I 3 d")]
     runs = [SortedRun(iter([part]), (i, i)) for i, part in enumerate(parts)]
-    assert sum(part.num_rows for part in merge_runs(plan(KV, []), runs)) == 3
+    assert sum(part.num_rows for part in merge_runs(plan_merge(KV, []), runs)) == 3
     single = [SortedRun(iter(parts[:1]), (0, 0))]
-    assert sum(part.num_rows for part in merge_runs(plan(KV, []), single)) == 2
-    assert list(merge_runs(plan(KV, []), [])) == []
+    assert sum(part.num_rows for part in merge_runs(plan_merge(KV, []), single)) == 2
+    assert list(merge_runs(plan_merge(KV, []), [])) == []
 
 
 def test_a_buffer_folds_in_order_of_arrival_or_of_its_ordinal() -> None:
     part = batch(KV, parse(KV, "+I 2 a | +I 1 b | +I 2 c | -D 3 d"))
-    merge = plan(KV, ["k", "v"])
+    merge = plan_merge(KV, ["k", "v"])
     assert render(records(fold_unsorted(merge, [part]))) == "+I 1 b | +I 2 c | -D 3 d"
     ordered = part.append_column("_ORDINAL", pa.array([9, 2, 3, 4], pa.int64()))
     out = fold_unsorted(merge, [ordered.slice(0, 3), ordered.slice(3)], ordinal="_ORDINAL")
@@ -133,7 +133,7 @@ def test_text_beyond_32_bit_offsets_folds_into_batches_of_few_bytes(
     monkeypatch.setattr(column_results, "MOST_BYTES", 100)
     monkeypatch.setattr(column_results, "BATCH_BYTES", 400)
     rows = [(0, {"k": k % 50, "v": "x" * k}) for k in range(100)]
-    out = fold_unsorted(plan(KV, ["k", "v"]), [batch(KV, rows[:70]), batch(KV, rows[70:])])
+    out = fold_unsorted(plan_merge(KV, ["k", "v"]), [batch(KV, rows[:70]), batch(KV, rows[70:])])
     assert records(out) == rows[50:]
     assert {part.schema.field("v").type for part in out} == {pa.utf8()}
     assert max(part.num_rows for part in out) < 10
@@ -145,7 +145,7 @@ def test_runs_with_text_beyond_32_bit_offsets_merge_as_others_do(
 ) -> None:
     options = {"merge-engine": "aggregation", "fields.v.aggregate-function": function}
     table = layout({"k": "INT", "v": "STRING"}, ["k"], options)
-    made = plan(table, ["k", "v"])
+    made = plan_merge(table, ["k", "v"])
 
     def out() -> list[pa.RecordBatch]:
         part = batch(table, [(0, {"k": k, "v": "x" * k}) for k in range(1, 50)])
@@ -168,7 +168,7 @@ def test_dropped_kinds_never_reach_a_file(option: str, expected: str) -> None:
     value = "1" if option == "bucket" else "true"
     table = layout({"k": "INT", "v": "STRING"}, ["k"], {option: value})
     text = "+I 1 a | -D 1 a | -U 1 a"
-    out = fold_unsorted(plan(table, ["k", "v"]), [batch(table, parse(table, text))])
+    out = fold_unsorted(plan_merge(table, ["k", "v"]), [batch(table, parse(table, text))])
     assert render(records(out)) == expected
 
 

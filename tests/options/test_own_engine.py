@@ -66,7 +66,7 @@ def test_a_table_is_read_and_compacted_by_it(tmp_path: Path) -> None:
     assert harness.rows(found, ["s"]) == [{"s": "1"}, {"s": "2"}]
     assert len(tables.reload(found).live_files()) == 4
     planned = compaction.sent(
-        compaction.driver.plan_compaction(compaction.asked(found) | {"code": CODE})
+        compaction.driver.plan_steps(compaction.asked(found) | {"code": CODE})
     )
     for step in planned["steps"]:
         compaction.commit(found, planned, step, compaction.run(planned, step))

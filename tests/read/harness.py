@@ -12,7 +12,7 @@ import pyarrow as pa
 from keyfold.kernels.ops import DELETE
 from keyfold.read.reader import read
 from keyfold.read.request import ReadRequest
-from keyfold.read.scan_plan import ScanReport, plan
+from keyfold.read.scan_plan import ScanReport, plan_read
 from keyfold.read.splits import Tasks
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
@@ -105,7 +105,7 @@ def planned_tasks(
     names = table.layout.arrow_schema.names if columns is None else columns
     settings = option_names(options or {})
     request = ReadRequest(names, filters, limit=limit, options=settings, **more)
-    scan, made, report = plan(table, request)
+    scan, made, report = plan_read(table, request)
     assert not isinstance(made, Tasks) or made.count_splits() == sum(map(len, made))
     sent = ScanSpec.from_json(scan.to_json())
     return sent, [[Split.from_json(split.to_json()) for split in task] for task in made], report

@@ -18,7 +18,7 @@ from keyfold.storage.table import Table
 from keyfold.wire.predicates import Predicate
 from keyfold.wire.specs import Aggregate, ScanSpec
 from tests.compact import harness as compaction
-from tests.compact.parts import commit_compaction, plan_compaction
+from tests.compact.parts import commit_compaction, plan_steps
 from tests.draws import draws
 from tests.read import harness
 from tests.read.altered import STEPS, Altered
@@ -134,7 +134,7 @@ def test_jobs_asked_under_an_old_schema_keep_what_was_added_since(tmp_path: Path
     harness.delete(table, {"k": 1})
     rows = [{"k": 0, "v": 10, "w": 100}, {"k": 2, "v": 10, "w": 102}, {"k": 3, "v": 3, "w": None}]
     assert harness.rows(altered) == rows
-    planned = compaction.sent(plan_compaction(asked))
+    planned = compaction.sent(plan_steps(asked))
     for step in planned["steps"]:
         told = {"compaction": planned["compaction"], "steps": [step["step"]]}
         done = [one["files"] for one in compaction.run(planned, step)]

@@ -16,7 +16,7 @@ from keyfold.files.sections import packed, runs, sections
 from keyfold.questions.planned import texts_of
 from keyfold.read import splits
 from keyfold.read.request import ReadRequest, Units
-from keyfold.read.scan_plan import plan
+from keyfold.read.scan_plan import plan_read
 from keyfold.read.splits import Task, task_size
 from keyfold.storage.commits import commit
 from keyfold.storage.metadata import manifest_columns
@@ -112,7 +112,7 @@ def test_tasks_are_those_of_all_files(
                     table = replace(
                         table, layout=replace(table.layout, options=table.layout.options | large)
                     )
-                scan, found, report = plan(table, request)
+                scan, found, report = plan_read(table, request)
                 wanted = list(expected(table, request, files))
                 assert sent(found) == sent(wanted)
                 assert found.count_splits() == sum(map(len, wanted))
@@ -135,7 +135,7 @@ def test_lone_files_become_no_objects(tmp_path: Path, monkeypatch: pytest.Monkey
     table = tables.reload(table)
     with monkeypatch.context() as patched:
         patched.setattr(manifest_columns, "ListedFile", None)
-        _, found, report = plan(table, ReadRequest(("k",), cores=4))
+        _, found, report = plan_read(table, ReadRequest(("k",), cores=4))
         assert (len(found), report.files_read, report.rows) == (4, 8, 80)
         texts = list(found.texts())
         with pytest.raises(TypeError):
@@ -158,7 +158,7 @@ def test_many_files_of_one_task_are_not_opened(tmp_path: Path) -> None:
         ]
         assert commit.append(table, tables.spec(table), large)
         request = ReadRequest(("k",), cores=2, **of_request)
-        _, found, _ = plan(tables.reload(table), request)
+        _, found, _ = plan_read(tables.reload(table), request)
         return [len(task) for task in found]
 
     kb = 1024

@@ -13,7 +13,7 @@ from keyfold.errors import TableError
 from keyfold.read import plan_ranges
 from keyfold.read.plan_ranges import PartitionRange, cut, of_range, ranges
 from keyfold.read.request import ReadRequest, Units
-from keyfold.read.scan_plan import plan
+from keyfold.read.scan_plan import plan_read
 from keyfold.storage.commits import commit
 from keyfold.storage.table import Table
 from keyfold.wire.specs import Split
@@ -62,8 +62,8 @@ def test_ranges_are_together_one_plan(
             request = in_tasks(filters=filters, cores=3)
             count = len(ranges(table, request))
             most = max(most, count)
-            whole, found, report = plan(table, request)
-            parts = [plan(table, of_range(table, request, at)) for at in range(count)]
+            whole, found, report = plan_read(table, request)
+            parts = [plan_read(table, of_range(table, request, at)) for at in range(count)]
             if not count:
                 continue
             assert splits(task for _, tasks, _ in parts for task in tasks) == splits(found)

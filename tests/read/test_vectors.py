@@ -19,7 +19,7 @@ from keyfold.questions.scan import plan_scan
 from keyfold.read.folds.summary import summarized
 from keyfold.read.reader import read
 from keyfold.read.request import ReadRequest
-from keyfold.read.scan_plan import plan
+from keyfold.read.scan_plan import plan_read
 from keyfold.storage.maintenance.orphans import remove_orphans
 from keyfold.wire.specs import Aggregate, DataFile, Split
 from tests.read import harness
@@ -141,7 +141,7 @@ def test_scans_of_statements_that_change_rows_see_level_0(tmp_path: Path, seed: 
 def test_the_first_rows_are_those_of_the_least_keys(tmp_path: Path, seed: int) -> None:
     found = drawn(tmp_path, seed, most=500, bucket="1")
     request = ReadRequest(("k", "v", "t"), limit=5, is_top=True)
-    scan, tasks, _ = plan(tables.reload(found.table), request)
+    scan, tasks, _ = plan_read(tables.reload(found.table), request)
     rows = [row for task in tasks for one in task for b in read(scan, one) for row in b.to_pylist()]
     assert in_order(rows)[:5] == found.expected[:5]
 

@@ -15,7 +15,7 @@ import pytest
 
 import keyfold
 from keyfold import NotSupportedError, Table
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.options.unparsed import TO_BUCKETS
 from keyfold.read.waiting import waiting_records
 from keyfold.resources import budget
@@ -150,7 +150,7 @@ def test_large_partitions_are_cut(tmp_path: Path) -> None:
 def test_records_that_do_not_fit_into_memory(tmp_path: Path) -> None:
     table = made(tmp_path, "t", MERGED)
     layout = table._load().layout
-    merge = plan(layout, ("k", "v"))
+    merge = plan_merge(layout, ("k", "v"))
     batches = [
         pa.record_batch({"k": pa.array(range(n % 5, 40_000, 5)), "v": pa.array([n] * 8000)})
         for n in range(30)

@@ -14,7 +14,7 @@ from keyfold.errors import TableError
 from keyfold.read.task import read_task
 from keyfold.storage.commits import commit
 from keyfold.storage.metadata.table_statistics import TableStatistics
-from keyfold.streams.batches import Shown, following, plan
+from keyfold.streams.batches import Shown, following, plan_batch
 from keyfold.streams.offsets import offset_at
 from tests.compact import harness as compaction
 from tests.draws import draws
@@ -91,7 +91,7 @@ def test_a_full_scan_in_batches(tmp_path: Path, view: str) -> None:
     offset = offset_at(table, 4, 0)
     while offset.index is not None:
         end = following(table, offset, Shown(view), {"files": 1})
-        question, spec, tasks = plan(table, offset, end, Shown(view), ["k"], {}, 2)
+        question, spec, tasks = plan_batch(table, offset, end, Shown(view), ["k"], {}, 2)
         read_one = changes.read_task if question == "read_changes" else read_task
         seen += [k for one in tasks for b in read_one(spec, one) for k in b.column("k").to_pylist()]
         if question == "read_changes":
@@ -114,7 +114,7 @@ def test_a_producer_tells_each_row_once(tmp_path: Path, producer: str, view: str
     for _ in range(2):
         table = tables.reload(found)
         end = following(table, offset, Shown(view), {})
-        question, spec, tasks = plan(table, offset, end, Shown(view), ["k"], {}, 1)
+        question, spec, tasks = plan_batch(table, offset, end, Shown(view), ["k"], {}, 1)
         read_one = changes.read_task if question == "read_changes" else read_task
         batches = [batch for task in tasks for batch in read_one(spec, task)]
         seen.append([k for batch in batches for k in batch.column("k").to_pylist()])
@@ -135,4 +135,4 @@ def test_a_function_that_the_session_lacks_is_refused_before_tasks(
     altered = replace(table, layout=replace(table.layout, options=options))
     start = offset_at(altered, 1 if index == 0 else 0, index)
     with pytest.raises(TableError, match="mine"):
-        plan(altered, start, offset_at(altered, 1), Shown(view), ["k", "v"], {}, 1)
+        plan_batch(altered, start, offset_at(altered, 1), Shown(view), ["k", "v"], {}, 1)

@@ -14,7 +14,7 @@ import pytest
 import keyfold
 from keyfold.errors import FunctionError, TableError
 from keyfold.merge.buffer import fold_unsorted
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.options import provided
 from keyfold.testing.tables import batch, layout, parse, records, render
 from keyfold.user_functions import shipping
@@ -39,7 +39,7 @@ def merged(
     code = {"registered": {one.name: shipping.dumps(one) for one in own}}
     with provided.by(Sources.from_json(code)):
         folded = fold_unsorted(
-            plan(table, table.arrow_schema.names), [batch(table, parse(table, text))]
+            plan_merge(table, table.arrow_schema.names), [batch(table, parse(table, text))]
         )
     return render(records(folded))
 
@@ -184,7 +184,7 @@ def test_a_text_is_not_read_beyond_its_end() -> None:
     rows = batch(table, [(0, {"id": 1, "v": "b"}), (0, {"id": 1, "v": ""})])
     with pytest.raises(TableError, match=r"IndexError: .*, at \(b'b', b''\)"):  # noqa: SIM117
         with provided.by(Sources(registered={"first_letter": shipping.dumps(first_letter)})):
-            fold_unsorted(plan(table, ["id", "v"]), [rows])
+            fold_unsorted(plan_merge(table, ["id", "v"]), [rows])
 
 
 def test_an_engine_that_raises_names_the_key_and_refuses_deletes() -> None:
@@ -251,10 +251,10 @@ def test_an_engine_needs_its_columns() -> None:
     table = layout({"id": "INT", "w": "BIGINT"}, ["id"], {"merge-engine": "newer"})
     with provided.by(Sources(registered={"newer": shipping.dumps(newer)})):
         with pytest.raises(TableError, match=r"needs a column v BIGINT; the table has id, w"):
-            plan(table, ["id"])
+            plan_merge(table, ["id"])
         other = layout({"id": "INT", "v": "INT"}, ["id"], {"merge-engine": "newer"})
         with pytest.raises(TableError, match=r"needs a column v BIGINT, found INT"):
-            plan(other, ["id"])
+            plan_merge(other, ["id"])
 
 
 def test_what_can_not_be_shipped() -> None:

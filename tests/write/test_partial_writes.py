@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from keyfold.aggregates import aggregates
 from keyfold.kernels.ops import ADD
 from keyfold.merge.buffer import fold_unsorted
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.options.fluss import VERSION
@@ -131,7 +131,7 @@ def written(kept: TableLayout, job: Job, number: int, random: Random) -> list[Ru
     options = parse(kept)
     marking = Marking.of(spec, options)
     has_marks = marking is not None and marking.has_marks
-    merge = plan(kept, list(COLUMNS), marks=has_marks)
+    merge = plan_merge(kept, list(COLUMNS), marks=has_marks)
     rows = [{**record, "op": kind} for kind, record in job.records]
     whole = pa.RecordBatch.from_pylist(rows, kept.arrow_schema)
     parts, start = [], 0
@@ -163,7 +163,7 @@ def compacted(kept: TableLayout, runs: list[Run], random: Random) -> list[Run]:
     start = random.randrange(len(runs))
     stop = random.randrange(start, len(runs)) + 1
     chosen = runs[start:stop]
-    merge = plan(kept, list(COLUMNS), marks=True)
+    merge = plan_merge(kept, list(COLUMNS), marks=True)
     batches = merge_runs(
         merge,
         [run.open() for run in chosen],
@@ -176,7 +176,7 @@ def compacted(kept: TableLayout, runs: list[Run], random: Random) -> list[Run]:
 
 
 def read(kept: TableLayout, runs: list[Run]) -> dict[int, tuple[Any, ...]]:
-    merge = plan(kept, list(COLUMNS))
+    merge = plan_merge(kept, list(COLUMNS))
     rows = pa.Table.from_batches(
         merge_runs(merge, [run.open() for run in runs]), kept.arrow_schema
     ).to_pylist()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from keyfold.errors import CorruptDataError, TableError
 from keyfold.files.buckets import split
 from keyfold.merge import fan_in
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.options.parsing import parse
 from keyfold.wire.layout import TableLayout
 from keyfold.wire.specs import ORDINAL, CommitMessage
@@ -221,7 +221,7 @@ def folded(
     found: TableLayout, has_ordinal: bool, rows: list[dict[str, Any]], limit: int
 ) -> list[dict[str, Any]]:
     """What a buffer of a limit gives back for each bucket."""
-    held = buffer.WriteBuffer(plan(found, found.arrow_schema.names), has_ordinal, limit)
+    held = buffer.WriteBuffer(plan_merge(found, found.arrow_schema.names), has_ordinal, limit)
     for batch in harness.batches(found, rows):
         for place, part in split(found, parse(found), batch):
             held.add(place, part)

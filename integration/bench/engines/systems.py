@@ -83,7 +83,9 @@ def lakesoul(session: Session, engine: str) -> dict[str, dict[str, Any]]:
     name = keyfold.merged_table(shape, engine)
     options = {"warehouse": str(settings.folder / "warehouse")}
     table = open_catalog(session.system, options).load_table(["bench"], name)
-    _, tasks, _ = scan_plan.plan(table, ReadRequest(list(shape.columns), options=WHOLE_BUCKETS))
+    _, tasks, _ = scan_plan.plan_read(
+        table, ReadRequest(list(shape.columns), options=WHOLE_BUCKETS)
+    )
     buckets = [
         [
             f"{split.path}/{file.name}"

@@ -56,7 +56,7 @@ class GroupValues(Protocol):
         """The bytes that they take at most, while they grow or fold."""
 
     def make_room(self, count: int) -> None:
-        """Make room for so many groups, if it is known how many there will be."""
+        """Make room for `count` groups, where that number is known ahead."""
 
     def add(self, groups: Numbers, column: pa.Array) -> None:
         """Add a value to each of these groups, one after another. Raises BadRecord or Overflow."""

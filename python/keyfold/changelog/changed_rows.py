@@ -14,7 +14,7 @@ from keyfold.changelog.compare import changes
 from keyfold.changelog.specs import ChangeSplit, ChangesSpec
 from keyfold.changelog.views import TIME, VERSION, schema_of, view
 from keyfold.kernels.buffers import Rows
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.predicates.row_filter import RowFilter
 from keyfold.read import reader
 from keyfold.read.formats.data_file import read_file
@@ -61,14 +61,14 @@ def read(spec: ChangesSpec, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
 
 def compared(scan: ScanSpec, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
     """The changes between all rows of the two sides of a split, with the kind of each."""
-    merge = plan(scan.layout, scan.columns)
+    merge = plan_merge(scan.layout, scan.columns)
     before, after = (reader.read(scan, side, merge) for side in (split.before, split.after))
     return changes(scan.layout, before, after, columns=scan.columns)
 
 
 def _of_touched(spec: ChangesSpec, split: ChangeSplit) -> Iterator[pa.RecordBatch]:
     """The changes of the touched keys, each with the newest commit that touched it."""
-    scan, merge = spec.scan, plan(spec.scan.layout, spec.scan.columns)
+    scan, merge = spec.scan, plan_merge(spec.scan.layout, spec.scan.columns)
     sides = [replace(side, after=None, until=None) for side in (split.before, split.after)]
     for keys, commits in touched(scan, split):
         before, after = (reader.read(scan, side, merge, keys) for side in sides)

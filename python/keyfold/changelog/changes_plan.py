@@ -45,7 +45,7 @@ class ChangesReport:
 
 
 @reads_files
-def plan(
+def plan_changes(
     table: Table, asked: ChangesRequest, request: ReadRequest, *, in_order: bool = False
 ) -> tuple[ChangesSpec, list[ChangeTask], ChangesReport]:
     """The changes of a range, read under the table's newest schema, and the splits of each task.

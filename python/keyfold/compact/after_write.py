@@ -112,7 +112,7 @@ def _compact(runner: TaskRunner, load: Load, buckets: Places, tries: int) -> Non
             return
     if tries > 1:
         table = load()
-        does = "lets queries see them" if table.options.has_vectors else "tells their changes"
+        does = "lets queries see them" if table.options.has_vectors else "emits their changes"
         runner.note(
             f"{table.layout.name}: other jobs replaced files of each of {tries} compactions; the "
             f"rows are written, and the next write, or CALL sys.compact, {does}",

@@ -1,5 +1,5 @@
-"""The changelog files of one task of a compaction: what a reader of told files saw before, and what
-it sees with the task's result.
+"""The changelog files of one task of a compaction: what a reader saw of files whose changes are
+emitted already, compared with what it sees of the task's result.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from keyfold.compact.old_rows import deletes, sections_before
 from keyfold.compact.rows_below import keys_in_pieces
 from keyfold.kernels.ops import DELETE, UPDATE_BEFORE
 from keyfold.merge.change_images import ChangeImages
-from keyfold.merge.plan import MergePlan, plan
+from keyfold.merge.plan import MergePlan, plan_merge
 from keyfold.options.changelogs import NONE
 from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
@@ -100,7 +100,7 @@ class _States:
     ) -> None:
         self._scan = _scan(spec)
         self._options = parse(spec.layout)
-        self._plan: MergePlan = plan(spec.layout, self._scan.columns)
+        self._plan: MergePlan = plan_merge(spec.layout, self._scan.columns)
         self._task, self._given = task, given
         after: tuple[Section, ...] = ((tuple(made),),) if made else ()
         if made is None:

@@ -106,7 +106,7 @@ class _Chosen:
 
 
 @reads_files
-def plan(table: Table, asked: CompactionRequest) -> tuple[CompactionSpec, list[PlannedStep]]:
+def plan_steps(table: Table, asked: CompactionRequest) -> tuple[CompactionSpec, list[PlannedStep]]:
     """The steps of a compaction of the table's snapshot; no steps if nothing needs it."""
     options = table.options
     files = _files(table, asked)

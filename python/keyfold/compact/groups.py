@@ -77,8 +77,8 @@ class Rewriting:
         """The rules of a table."""
         small = options.compaction_small_file_ratio * options.target_file_size
         looks_below = options.engine.keeps_oldest or options.has_vectors
-        told = changelog_level(options)
-        return Rewriting(small, looks_below, lacking, told, first_kept(options), may_hold_old)
+        level = changelog_level(options)
+        return Rewriting(small, looks_below, lacking, level, first_kept(options), may_hold_old)
 
 
 def work(
@@ -103,8 +103,8 @@ class Sorter:
 
     def __init__(self, level: int, below: Intervals, rules: Rewriting) -> None:
         self._level, self._below, self._rules = level, below, rules
-        self._is_told = rules.changelog_level <= level
-        self._changelog_level = rules.changelog_level if self._is_told else 0
+        self._emits = rules.changelog_level <= level
+        self._changelog_level = rules.changelog_level if self._emits else 0
         self._held: list[Files] = []
         self.groups: list[Group] = []
         self.upgraded: list[LiveFile] = []
@@ -154,5 +154,5 @@ class Sorter:
         has_deletes = file.delete_rows != 0 and file.max_sequence < self._rules.first_kept
         has_any = has_deletes or file.is_marked
         if self._is_oldest((file,)):
-            return has_any or (self._is_told and self._rules.may_hold_old(file))
+            return has_any or (self._emits and self._rules.may_hold_old(file))
         return self._rules.looks_below and file.level == 0

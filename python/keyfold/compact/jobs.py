@@ -77,7 +77,7 @@ def plan_job(
         takes = idle(table, takes, idle_seconds)
     cores = max(1, parallelism or os.cpu_count() or 1)
     own = takes if within is None else within
-    spec, steps = compaction_plan.plan(
+    spec, steps = compaction_plan.plan_steps(
         table, CompactionRequest(strategy, own, max_bytes, touched, cores)
     )
     if steps:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from keyfold.compact.changelog import asking
 from keyfold.files.buckets import BucketKey, buckets_of
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.options.changelogs import INPUT
 from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
@@ -38,7 +38,7 @@ def moved(
     split, bucket = task.split, task.split.bucket
     layout = with_buckets(spec.layout, task.rescaled)
     options, place = parse(layout), BucketKey(split.partition.values, bucket)
-    merge = plan(layout, tuple(layout.arrow_schema.names), marks=True)
+    merge = plan_merge(layout, tuple(layout.arrow_schema.names), marks=True)
     has_records = options.changelog_producer == INPUT
     size = allowance(options.write_buffer_size)
     buffer = WriteBuffer(merge, has_ordinal=False, limit=size, keeps_records=has_records)
@@ -50,10 +50,10 @@ def moved(
         files = tuple(write_files(target, folder, buffer.finish(place), number, flushes))
         job.messages.append(CommitMessage(split.partition, bucket, task.rescaled, files))
         if has_records and files:
-            told = input_changelog(
+            emitted = input_changelog(
                 target, folder, buffer, place, files, number, flushes, shaped=None
             )
-            job.messages[0] = replace(job.messages[0], changelog=told)
+            job.messages[0] = replace(job.messages[0], changelog=emitted)
     return job.messages[0]
 
 

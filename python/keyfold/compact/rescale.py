@@ -49,9 +49,9 @@ def files_to_rescale(table: Table, buckets: int) -> tuple[LiveFile, ...]:
 
 
 @reads_files
-def plan(table: Table, buckets: int, parallelism: int) -> Rescale:
+def plan_rescale(table: Table, buckets: int, parallelism: int) -> Rescale:
     """The tasks that give the table's snapshot this number of buckets. Raises TableError or
-    NotSupportedError if it can't have so many, or is not for this session to read and write.
+    NotSupportedError if it can't have that number, or is not for this session to read and write.
     """
     table.check_readable()
     table.check_writable(rows=True)

@@ -47,7 +47,7 @@ def rescaled(runner: TaskRunner, load: Load, buckets: int) -> dict[str, Any]:
 @replanned
 def _planned(runner: TaskRunner, load: Load, buckets: int) -> tuple[Table, rescale.Rescale]:
     table = load()
-    return table, rescale.plan(table, buckets, runner.parallelism)
+    return table, rescale.plan_rescale(table, buckets, runner.parallelism)
 
 
 def _take(table: Table, made: Any, results: list[CommitMessage]) -> None:

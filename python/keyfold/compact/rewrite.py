@@ -22,7 +22,7 @@ from keyfold.files.buckets import buckets_of
 from keyfold.files.footers import forget
 from keyfold.merge.change_images import ChangeImages
 from keyfold.merge.marks.mark_columns import with_marks
-from keyfold.merge.plan import MergePlan, plan
+from keyfold.merge.plan import MergePlan, plan_merge
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.options.changelogs import changelog_level
@@ -65,7 +65,7 @@ class Rewriter:
         self.spec, self.options = spec, parse(spec.layout)
         self.scan = ScanSpec(spec.layout, columns, spec.schemas, snapshot=spec.snapshot)
         self.store = store_of(spec.layout.location, spec.layout.store)
-        self.plan: MergePlan = plan(spec.layout, columns, marks=True)
+        self.plan: MergePlan = plan_merge(spec.layout, columns, marks=True)
         self.first_kept = first_kept(self.options)
         self._targets: dict[int, Target] = {}
 
@@ -105,9 +105,9 @@ class _Merging:
         spec = shared.spec
         self._scan, self._options, self._plan = shared.scan, shared.options, shared.plan
         self._store, self._first_kept = shared.store, shared.first_kept
-        # Rows whose changes are not told yet stay until they are.
-        is_told = task.level >= changelog_level(self._options)
-        self._earliest = spec.earliest if is_told else None
+        # Rows whose changes are not emitted yet stay until they are.
+        emits = task.level >= changelog_level(self._options)
+        self._earliest = spec.earliest if emits else None
         self._task, self.gone = task, 0
         self._path = task.split.path
         self._range = KeyRange.of(task.split, spec.layout)
@@ -121,8 +121,7 @@ class _Merging:
 
     def _is_plain(self) -> bool:
         """Whether each merge is of files in the changelog, as one run without deletes, and of one
-        run
-        of others. Then the merge itself shows what it changes.
+        run of others. Then the merge itself shows what it changes.
         """
         task = self._task
         if task.changelog is None or task.changelog.stays or task.below is not None:
@@ -138,10 +137,10 @@ class _Merging:
             if len(section) == 2 and flags[0] == flags[1]:
                 return False
         files = task.split.files
-        told = [file for file in files if self._in_changelog[file.name]]
+        known = [file for file in files if self._in_changelog[file.name]]
         return (
             all(task.oldest)
-            and not any(file.is_marked or file.delete_rows != 0 for file in told)
+            and not any(file.is_marked or file.delete_rows != 0 for file in known)
             and not any(file.is_marked for file in files)
             and (self._first_kept == NONE or not any(file.delete_rows != 0 for file in files))
         )
@@ -214,7 +213,7 @@ class _Merging:
         level above 0 for rows of its own. Only the keys of the rows below are read, not their
         values.
         """
-        merge = plan(_with_nullable_values(self._scan.layout), self._scan.columns)
+        merge = plan_merge(_with_nullable_values(self._scan.layout), self._scan.columns)
         older = SortedRun(self._keys(below), (OLDER, OLDER))
         for batch in merge_runs(merge, [older, *runs], system_columns=True, has_oldest=False):
             is_new = pc.not_equal(batch.column(SEQUENCE), OLDER)

@@ -36,5 +36,5 @@ class TaskRunner(Protocol):
 
 
 def counted(number: int, what: str) -> str:
-    """The number, and the word for so many."""
+    """The number, and the word in singular or plural."""
     return f"{number} {what}{'' if number == 1 else 's'}"

@@ -35,7 +35,7 @@ def rows_of(store: Files, path: str, size: int) -> int | None:
 
 
 def decode(store: Files, path: str, size: int, rows: int) -> None:
-    """Raises CorruptDataError if its rows can't be decoded, or are not so many."""
+    """Raises CorruptDataError if its rows can't be decoded, or are not `rows`."""
     if path.endswith(avro.SUFFIX):
         if (found := avro.decoded_rows(store, path, size)) != rows:
             raise damage.data_file(path, f"expected {rows} rows, found {found}")

@@ -41,7 +41,7 @@ def _plain(found: Mapping[str, Any]) -> Held | SharedCall | StateCall:
 
 
 def folding(call: Call, most_waiting: int) -> Folds:
-    """The groups of a call. At most so many bytes of rows wait."""
+    """The groups of a call. At most `most_waiting` bytes of rows wait."""
     if isinstance(call, OrderedCall):
         return Ordered(call, folding(call.fold, most_waiting), most_waiting)
     if isinstance(call, StateCall):

@@ -151,12 +151,12 @@ def keys_of(kinds: Sequence[pa.DataType]) -> GroupKeys:
 
 
 def _places(count: int) -> Numbers:
-    """Empty places, enough for so many keys and as many more."""
+    """Empty places, enough for `count` keys and as many more."""
     return np.zeros(max(_FIRST, 1 << (2 * count).bit_length()), dtype=np.int32)
 
 
 def _grown(array: Any, length: int) -> Any:
-    """The array with room for so many items; its room doubles, so that it moves rarely."""
+    """The array with room for `length` items; its room doubles, so that it moves rarely."""
     if length <= len(array):
         return array
     found = np.zeros(max(length, 2 * len(array)), dtype=array.dtype)

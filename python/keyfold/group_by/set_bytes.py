@@ -49,7 +49,7 @@ def _payloads(owned: Owned, dense: Dense, bounds: Rows) -> Rows:
 
 
 def bitmaps(owned: Owned, dense: Dense, bounds: Rows) -> pa.Array:
-    """The bitmaps of groups: in the portable form of 32 bits if all numbers have so many, else the
+    """The bitmaps of groups: in the portable form of 32 bits if all numbers fit these, else the
     bytes of Java's Roaring64Bitmap.
     """
     first = bounds[:-1]

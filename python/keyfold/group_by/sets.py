@@ -199,7 +199,7 @@ class Sets:
             self._words = words[: move_large(words, self._dense)] if self._large else words
 
     def _grow(self, large: int) -> None:
-        """Make room for so many dense sets."""
+        """Make room for `large` dense sets."""
         self._large, data = large, self._dense.data
         if large * self._size > len(data):
             grown = np.zeros(max(large * self._size, 2 * len(data)), dtype=np.uint8)

@@ -21,7 +21,7 @@ from keyfold.kernels.unsafe_rows.encode import encode
 
 @dataclass(frozen=True)
 class SharedCall:
-    """A call of one of these, with so many values."""
+    """One of these calls; `values` is the number of values that it names."""
 
     name: str
     values: int

@@ -71,7 +71,7 @@ def count_elements(groups: Groups, lists: Lists) -> tuple[int, int]:
 
 
 def room_for(total: int, groups: Groups) -> Gathered:
-    """Empty lists of the groups with room for so many elements."""
+    """Empty lists of the groups with room for `total` elements."""
     count = len(groups.starts) - 1
     return Gathered(
         np.empty(total, dtype=np.int64),

@@ -110,8 +110,8 @@ def chunk_facts(data: Mask, stack: Rows, found: Rows) -> int:
 
 
 def facts_of(footer: Mask, chunks: int) -> Rows | None:
-    """The facts of so many chunks, in the order of row groups and columns; None if the bytes can't
-    be followed.
+    """The facts of `chunks` column chunks, in the order of row groups and columns; None if the
+    bytes can't be followed.
     """
     found = np.empty((max(chunks, 1), _FACTS), dtype=np.int64)
     count = chunk_facts(footer, np.zeros((_DEPTH, 3), dtype=np.int64), found)

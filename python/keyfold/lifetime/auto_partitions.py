@@ -48,7 +48,7 @@ def is_older(text: str | None, earliest: str, form: str) -> bool:
 
 
 def _back(at: datetime.datetime, unit: str, count: int) -> datetime.datetime:
-    """The time so many units before; the first there is if that is too long ago."""
+    """The time `count` units before; the first there is if that is too long ago."""
     try:
         if unit in _MONTHS:
             months = at.year * 12 + at.month - 1 - count * _MONTHS[unit]

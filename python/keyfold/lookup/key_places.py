@@ -11,8 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from keyfold.lazy import cached_property
-from keyfold.merge.plan import MergePlan
-from keyfold.merge.plan import plan as merge_plan
+from keyfold.merge.plan import MergePlan, plan_merge
 from keyfold.options.parsing import parse
 from keyfold.wire.codec import Wire
 from keyfold.wire.layout import TableLayout
@@ -52,7 +51,7 @@ class LookupPlan(Wire):
     @cached_property
     def merge(self) -> MergePlan:
         """The merge of the records of a key."""
-        return merge_plan(self.scan.layout, self.scan.columns)
+        return plan_merge(self.scan.layout, self.scan.columns)
 
     @cached_property
     def bucket_key(self) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from keyfold.lookup.rows_of_keys import (
     schema_of,
     stored,
 )
-from keyfold.merge.plan import plan as merge_plan
+from keyfold.merge.plan import plan_merge
 from keyfold.read.keyset import KeySet
 from keyfold.read.reader import read
 from keyfold.read.waiting.waiting_records import waits
@@ -130,7 +130,7 @@ class Warm:
             files = [file for run in section for file in run if file.is_marked]
             merge = self.plan.merge
             if any(file.delete_rows != 0 for file in files):  # all columns decide on rows
-                merge = merge_plan(layout, layout.arrow_schema.names)
+                merge = plan_merge(layout, layout.arrow_schema.names)
             numbered = needs_sequence(section)
             return SectionOfKeys(tuple(map(kept, section)), merge, numbered, bool(files))
 

@@ -113,7 +113,7 @@ class MergePlan:
         return self.engine.deletes_clear(self.options) and not self.keeps_records
 
 
-def plan(
+def plan_merge(
     layout: TableLayout, output: Sequence[str], *, marks: bool = False, is_unique: bool = False
 ) -> MergePlan:
     """The plan that emits `output`. With `marks` some rows may be partial, overwrite, or begin with
@@ -142,7 +142,7 @@ def check_mergeable(layout: TableLayout, columns: Sequence[str] | None = None) -
     """Refuses on the driver, before any task has begun, what the tasks of this session could not
     merge to these columns, all by default: functions that it lacks, for example.
     """
-    plan(layout, layout.arrow_schema.names if columns is None else columns)
+    plan_merge(layout, layout.arrow_schema.names if columns is None else columns)
 
 
 def check(layout: TableLayout, before: TableLayout | None = None) -> TableLayout:

@@ -27,8 +27,7 @@ from keyfold.merge.fan_in import Fold, reduced
 from keyfold.merge.kinds import SEQUENCE_NUMBER, VALUE_KIND, is_retract
 from keyfold.merge.marks.folding import decided, fold_marked, settled
 from keyfold.merge.marks.mark_columns import FIELDS, mark_columns, marks_of
-from keyfold.merge.plan import MergePlan
-from keyfold.merge.plan import plan as plan_of
+from keyfold.merge.plan import MergePlan, plan_merge
 from keyfold.merge.results import check_not_null, check_unique
 from keyfold.merge.sequence import sort_by_arrival, sort_by_fields
 from keyfold.merge.sorted_run import SortedRun, by_age, numbers_of, sequences_overlap
@@ -100,7 +99,7 @@ def _folding(whole: MergePlan, overlap: bool, room: MergeRoom) -> Fold | None:
     """The fold of some of the runs of a merge; None if only all runs may fold together."""
     if not whole.keeps_records or whole.is_unique:
         return None
-    part = plan_of(whole.layout, whole.reads, marks=True)
+    part = plan_merge(whole.layout, whole.reads, marks=True)
     if part.reads != whole.reads:
         return None
     return lambda runs: _merged(_Merge(part, runs, overlap, True, False, False), room)

@@ -61,7 +61,7 @@ def sort_records(
 def _cut(
     arrays: list[pa.Array], schema: pa.Schema, starts: Rows, together: int
 ) -> list[pa.RecordBatch]:
-    """Batches of about so many rows, which end where a key does."""
+    """Batches of about `together` rows, which end where a key does."""
     wanted = np.arange(0, starts[-1], together)
     bounds = np.unique(starts[np.searchsorted(starts, np.append(wanted, starts[-1]))])
     return [

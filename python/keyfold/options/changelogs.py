@@ -73,7 +73,7 @@ def check_changelog(layout: TableLayout, options: TableOptions) -> None:
     named = _comparing(options)
     if len(named) > 1:
         raise TableError(
-            f"table {table}: {named[1]} names columns that make no change, but {named[0]} tells "
+            f"table {table}: {named[1]} names columns that make no change, but {named[0]} emits "
             "updates to equal values: set one of them"
         )
 

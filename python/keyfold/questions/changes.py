@@ -41,7 +41,9 @@ def plan_changes(question: Frame) -> dict[str, Any]:
     call = READ_CHANGES if "until" in question["changes"] else READ_BETWEEN
     given = call_options(call, table, question.get("options"))
     asked = _asked(table, question["changes"], given, question.get("zone") or "UTC")
-    spec, tasks, report = changes_plan.plan(table, asked, ReadRequest.from_json(question, given))
+    spec, tasks, report = changes_plan.plan_changes(
+        table, asked, ReadRequest.from_json(question, given)
+    )
     return planned(question, spec.scan.layout, spec, tasks) | {
         "rows": report.rows,
         "bytes": report.bytes,

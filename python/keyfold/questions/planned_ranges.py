@@ -90,7 +90,7 @@ def plan_range(question: Frame) -> Json:
     layout = TableLayout.from_json(question["layout"])
     table = opened_in_task(layout, question["snapshot"], question["tag"])
     request = ReadRequest.from_json(question, question["options"])
-    scan, tasks, report = scan_plan.plan(table, of_range(table, request, question["task"]))
+    scan, tasks, report = scan_plan.plan_read(table, of_range(table, request, question["task"]))
     codec = pa.Codec("zstd", compression_level=_QUICK)
     packed = [
         (len(body), base64.b64encode(codec.compress(body, asbytes=True)).decode("ascii"))

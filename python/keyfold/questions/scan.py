@@ -44,7 +44,7 @@ def plan_scan(question: Frame, talk: Talk | None = None) -> dict[str, Any]:
     if talk is not None and count:
         scan, tasks, splits, report = plan_by_tasks(question, table, request, count, talk)
     else:
-        scan, found, report = scan_plan.plan(table, request)
+        scan, found, report = scan_plan.plan_read(table, request)
         by_bucket = grouped(table, column, found) if column else None
         found = by_bucket.tasks if by_bucket else found
         tasks, splits = texts_of(found), splits_of(found)

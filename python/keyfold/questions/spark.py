@@ -49,7 +49,7 @@ class Spark:
     def answers(
         self, title: str, asked: Frame, tasks: Iterable[str], count: int
     ) -> Iterator[dict[str, Any]]:
-        """The answers to a question about each of so many tasks, as those of one Spark job end."""
+        """The answers to a question about each of `count` tasks, as those of one Spark job end."""
         self._talk.ask("tasks", title=title, asked=asked, **{TASKS: TaskTexts(tasks)})
         for _ in range(count):
             told = self._talk.ask("next")
@@ -72,7 +72,7 @@ class Spark:
 
 def _shares(tasks: Sequence[Task], parallelism: int) -> list[list[int]]:
     """The places of the tasks that a task of Spark's does: of neighbours as long as they are small,
-    and so many that all that run at a time have some.
+    and enough of them that all that run at a time have some.
     """
     weights = [_TASK_BYTES + _bytes(task) for task in tasks]
     most = min(_SHARE_BYTES, sum(weights) / (_SHARES * parallelism))
@@ -81,9 +81,9 @@ def _shares(tasks: Sequence[Task], parallelism: int) -> list[list[int]]:
 
 def _bytes(task: Task) -> int:
     """The bytes of all files that a task may read."""
-    told = () if task.changelog is None else task.changelog.before
+    known = () if task.changelog is None else task.changelog.before
     below = () if task.below is None else task.below.files
-    before = (file for section in told for run in section for file in run)
+    before = (file for section in known for run in section for file in run)
     return sum(file.size for file in (*task.split.files, *below, *before))
 
 

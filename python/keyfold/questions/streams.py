@@ -76,7 +76,7 @@ def plan_stream(question: Frame) -> dict[str, Any]:
     table, options, asked = _opened(question)
     rows = batches.shown(question["changes"], ignores_deletes=options.ignores_deletes)
     begin, end = parsed(question["start"]), parsed(question["end"])
-    reading, spec, tasks = batches.plan(
+    reading, spec, tasks = batches.plan_batch(
         table, begin, end, rows, question["columns"], asked, question["cores"]
     )
     _note(table, options, begin)

@@ -18,7 +18,7 @@ from keyfold.files.sections import needs_sequence
 from keyfold.merge.deferred import Deferred
 from keyfold.merge.kinds import is_retract
 from keyfold.merge.origins import ORIGIN, with_origin
-from keyfold.merge.plan import MergePlan, plan
+from keyfold.merge.plan import MergePlan, plan_merge
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.predicates.ranges import Ranges, may_be_true
@@ -49,7 +49,7 @@ def read(
     in ascending key order, and at most `scan.limit` rows. `merge` is the plan of the scan, if the
     caller has made it. `keys` are the only ones whose rows are read, of a split without bounds.
     """
-    source = _Source(scan, split, merge or plan(scan.layout, scan.columns), keys)
+    source = _Source(scan, split, merge or plan_merge(scan.layout, scan.columns), keys)
     found = (_lazily(source, section) for section in split.sections)
     is_ahead = source.is_ahead
     batches = one_ahead(found, SECTION) if is_ahead else itertools.chain.from_iterable(found)
@@ -159,7 +159,7 @@ class _Source:
     def _whole(self, section: Section) -> Iterator[pa.RecordBatch]:
         """The rows of a section if the values of all columns decide whether a row exists."""
         columns = self._scan.layout.arrow_schema.names
-        for batch in self._merged(section, plan(self._scan.layout, columns)):
+        for batch in self._merged(section, plan_merge(self._scan.layout, columns)):
             yield self._values.kept(batch.select(self._names(batch.schema)))
 
     def _raw(self, run: Run) -> Iterator[pa.RecordBatch]:

@@ -41,8 +41,8 @@ _NEVER = math.inf
 @dataclass(frozen=True)
 class ScanReport:
     """The findings of planning: rows and bytes of the files to read (before merging), and the
-    predicates that were pushed. `unmerged`: records are folded to groups without a merge. It is of
-    so many `ranges` if tasks have planned it, and so many of the files hold rows without buckets.
+    predicates that were pushed. `unmerged`: records are folded to groups without a merge. `ranges`
+    is the number of ranges that tasks have planned, `waiting` that of files whose rows wait.
     """
 
     rows: int
@@ -58,7 +58,7 @@ class ScanReport:
 
 @reads_files
 @makes_many
-def plan(table: Table, request: ReadRequest) -> tuple[ScanSpec, Sequence[Task], ScanReport]:
+def plan_read(table: Table, request: ReadRequest) -> tuple[ScanSpec, Sequence[Task], ScanReport]:
     """The scan of a table's snapshot, and the splits of each of its tasks. Metadata columns come
     after the others. The option `read-optimized` leaves out all but the highest level, as Paimon's
     `t$ro` does: then nothing is merged, and rows are as old as the last full compaction.

@@ -194,7 +194,7 @@ class Tasks(Sequence[Task]):
     def _texts_alone(
         self, parts: Numbers, sizes: Numbers, partition_of: Callable[[Any], Partition]
     ) -> pa.Array:
-        """The texts of tasks of files as they are stored, whose parts are given, of so many each.
+        """The texts of tasks of files as they are stored, with `sizes` of the parts for each task.
         Neighbours of one bucket are one split.
         """
         files, numbers = self.parts.files, self.parts.firsts[parts]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.read import provenance, reader
 from keyfold.read.folds import summary
 from keyfold.stores.snapshot_folder import reading_each
@@ -34,7 +34,7 @@ def read_task(scan: ScanSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatc
     """
     if scan.aggregate is not None:
         return joined(reading_each(scan, summary.summarized(scan, splits)))
-    merge = plan(scan.layout, scan.columns)  # once: splits of a few rows cost less than it
+    merge = plan_merge(scan.layout, scan.columns)  # once: splits of a few rows cost less than it
     batches: Iterator[pa.RecordBatch] = itertools.chain.from_iterable(
         reader.read(scan, split, merge) for split in splits
     )

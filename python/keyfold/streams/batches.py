@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyfold.changelog import changes_plan as changes
+from keyfold.changelog import changes_plan
 from keyfold.changelog.specs import ChangesRequest
 from keyfold.changelog.steps import seen, steps
 from keyfold.changelog.views import ROWS, ROWS_ALONE
@@ -102,7 +102,7 @@ def _units(table: Table, start: Offset, rows: Shown) -> Sequence[Sequence[LiveFi
     """The files of each unit of a full scan of the table's snapshot."""
     if rows.is_rows:
         return scan_plan.units(table, changelog_level(table.options))
-    return changes.units(table, rows.asked(start, start, full=True))
+    return changes_plan.units(table, rows.asked(start, start, full=True))
 
 
 def _admitted(sizes: Iterable[Mapping[str, int]], limits: Limits) -> int:
@@ -130,7 +130,7 @@ def _added(table: Table, snapshot_id: int) -> Sequence[LiveFile]:
         return seen(file for added, _ in table.manifests.changes(found) for file in added)
 
 
-def plan(
+def plan_batch(
     table: Table,
     start: Offset,
     end: Offset,
@@ -149,8 +149,8 @@ def plan(
         least = changelog_level(table.options) if rows.is_rows else 0
         request = replace(request, only=Units(start.index, end.index, least))
         if rows.is_rows:
-            scan, splits, _ = scan_plan.plan(pinned, request)
+            scan, splits, _ = scan_plan.plan_read(pinned, request)
             return "read", scan, splits
     asked = rows.asked(start, end, full=start.index is not None)
-    spec, tasks, _ = changes.plan(pinned, asked, request)
+    spec, tasks, _ = changes_plan.plan_changes(pinned, asked, request)
     return "read_changes", spec, tasks

@@ -17,7 +17,7 @@ from keyfold.storage.history.versions import resolve
 from keyfold.storage.table import Table
 from keyfold.tables.doors import doors
 from keyfold.tables.rows.conversions.unfit import matched
-from keyfold.tables.rows.forms import Rows
+from keyfold.tables.rows.forms import Readable
 from keyfold.tables.rows.timestamps import millis_of
 from keyfold.tables.session import Session
 from keyfold.tables.where.condition import Condition, Where
@@ -28,7 +28,7 @@ VIEWS = tuple(found.name for found in (views.CHANGES, views.AUDIT_LOG, views.BIN
 
 @doors(lambda found: f"changes of table {found.table.layout.name}")
 @dataclass(frozen=True)
-class Changes(Rows):
+class Changes(Readable):
     """Changes, which are read when one of its methods asks for them, anew each time. The changes of
     one key come in their order; others in none.
     """
@@ -48,7 +48,9 @@ class Changes(Rows):
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         request = self.condition.request(self.columns, self.limit, self.session.threads)
         with self.session.working():
-            spec, tasks, _ = changes_plan.plan(self.table, self.asked, request, in_order=True)
+            spec, tasks, _ = changes_plan.plan_changes(
+                self.table, self.asked, request, in_order=True
+            )
         makers = [partial(self._read, spec, splits) for splits in tasks]
         return self.session.streamed(makers, self.limit)
 

@@ -20,7 +20,7 @@ from keyfold.tables.connection import Catalog, connect
 from keyfold.tables.loading import files
 from keyfold.tables.printing import Rows, listed, print_json, print_table
 from keyfold.tables.rows.conversions.unfit import matched
-from keyfold.tables.rows.forms import Rows as RowsRead
+from keyfold.tables.rows.forms import Readable
 from keyfold.tables.rows.texts.atoms import Unread
 from keyfold.tables.rows.texts.nested import of_cell
 from keyfold.tables.rows.timestamps import millis_of
@@ -176,7 +176,7 @@ def _version(asked: Arguments) -> dict[str, Any]:
     }
 
 
-def _listed(found: RowsRead) -> Rows:
+def _listed(found: Readable) -> Rows:
     return (row for batch in found.to_batches() for row in listed(batch))
 
 

@@ -17,7 +17,7 @@ from keyfold.read.scan_plan import ScanReport
 from keyfold.storage.table import Table
 from keyfold.tables.column_definitions import selected
 from keyfold.tables.doors import doors
-from keyfold.tables.rows.forms import Rows
+from keyfold.tables.rows.forms import Readable
 from keyfold.tables.session import Session
 from keyfold.tables.where import polars
 from keyfold.tables.where.condition import Condition
@@ -28,7 +28,7 @@ _COUNTED = Aggregate((), ((COUNT, None),))
 
 @doors(lambda scan: f"scan of table {scan.table.layout.name}")
 @dataclass(frozen=True, repr=False)
-class Scan(Rows):
+class Scan(Readable):
     """A read of one snapshot, which is fixed when the scan is made. Rows are read when one of its
     methods asks for them, anew each time, in no order.
     """
@@ -110,7 +110,7 @@ class Scan(Rows):
         if aggregate is not None:
             request = replace(request, columns=(), limit=None, aggregate=aggregate)
         with self.session.working():
-            return scan_plan.plan(self.table, request)
+            return scan_plan.plan_read(self.table, request)
 
     def _rows(
         self, spec: ScanSpec, tasks: Sequence[Sequence[Split]], place: int

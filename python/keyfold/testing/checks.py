@@ -18,7 +18,7 @@ from keyfold.aggregates.results import column_result
 from keyfold.errors import FunctionError
 from keyfold.kernels.ops import ADD, RETRACT
 from keyfold.merge.buffer import fold_unsorted
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.testing.own import using
 from keyfold.testing.random_types import logical_type, small_value
 from keyfold.testing.tables import batch, cells, layout, records
@@ -196,7 +196,7 @@ def _check_engine(own: UserFunction, values: Values | None, random: Random, roun
 
     def merged(some: list[dict[str, Any]]) -> dict[str, Any]:
         found = fold_unsorted(
-            plan(table, table.arrow_schema.names), [batch(table, [(0, r) for r in some])]
+            plan_merge(table, table.arrow_schema.names), [batch(table, [(0, r) for r in some])]
         )
         return records(found)[0][1]
 

@@ -14,7 +14,7 @@ from keyfold.aggregates import aggregates
 from keyfold.aggregates.declaration import Aggregate, Inputs
 from keyfold.aggregates.results import column_result
 from keyfold.merge.buffer import fold_unsorted
-from keyfold.merge.plan import plan
+from keyfold.merge.plan import plan_merge
 from keyfold.merge.run import merge_runs
 from keyfold.merge.sorted_run import SortedRun
 from keyfold.options import provided
@@ -54,7 +54,7 @@ def merged(
     """
     with using(*functions):
         table = layout(columns, [next(iter(columns))], options)
-        whole = plan(table, list(columns))
+        whole = plan_merge(table, list(columns))
         runs = [fold_unsorted(whole, [batch(table, parse(table, job))]) for job in jobs]
         sorted_runs = [SortedRun(iter(run), (n, n)) for n, run in enumerate(runs)]
         return render(records(list(merge_runs(whole, sorted_runs))))

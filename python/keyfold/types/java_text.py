@@ -188,7 +188,7 @@ def folder_date(days: int, _: int, is_legacy: bool) -> str:
 
 def folder_time(micros: int, digits: int, is_legacy: bool) -> str:
     """A TIMESTAMP there: `LocalDateTime.toString`, whose seconds and fraction are left out if they
-    are zero, or with a blank and so many digits of a second, more if needed.
+    are zero, or with a blank and `digits` digits of a second, more if needed.
     """
     if is_legacy:
         if micros % 1_000_000:

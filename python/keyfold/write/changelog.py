@@ -40,8 +40,8 @@ def writes_input(spec: WriteSpec, options: TableOptions) -> bool:
     """Whether a job writes its records to changelog files. An overwrite's changes are written when
     it is committed (`overwritten`), those of rows that get buckets later when they get them.
     """
-    is_told = spec.mode == "append" and not is_postponing(options)
-    return options.changelog_producer == INPUT and is_told
+    emits = spec.mode == "append" and not is_postponing(options)
+    return options.changelog_producer == INPUT and emits
 
 
 def input_changelog(

@@ -196,8 +196,8 @@ def targets(layout: TableLayout, asked: Mapping[str, str], seen: str | None) -> 
     a table whose writes leave other columns alone has those the session extension saw in the
     statement (`*`: all).
     """
-    is_told = TARGET_COLUMNS in asked or seen in (None, "*") or not leaves_others(layout)
-    return asked.get(TARGET_COLUMNS) if is_told else seen
+    is_given = TARGET_COLUMNS in asked or seen in (None, "*") or not leaves_others(layout)
+    return asked.get(TARGET_COLUMNS) if is_given else seen
 
 
 def epoch_of(table: str, asked: Mapping[str, str], query: str | None) -> Epoch | None:

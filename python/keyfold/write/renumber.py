@@ -54,9 +54,9 @@ def written_anew(spec: WriteSpec, message: CommitMessage, changed: Changed) -> C
     made = replace(message, files=files, changelog=())
     with Job(spec.layout, [made]):
         target = changelog_target(spec.layout, options, 0)
-        told = _anew(spec, message, message.changelog, target, changed)
+        emitted = _anew(spec, message, message.changelog, target, changed)
     _remove(spec, message, (*message.files, *message.changelog))
-    return replace(made, changelog=told)
+    return replace(made, changelog=emitted)
 
 
 def _renumbered(added: int, batch: pa.RecordBatch) -> pa.RecordBatch:

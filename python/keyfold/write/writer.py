@@ -12,7 +12,7 @@ import pyarrow as pa
 from keyfold.files.buckets import BucketKey
 from keyfold.ids.filling import Filling
 from keyfold.lookup.of_tasks import NONE, TaskLookups
-from keyfold.merge.plan import MergePlan, plan
+from keyfold.merge.plan import MergePlan, plan_merge
 from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
 from keyfold.wire.partitions import Partition
@@ -95,7 +95,7 @@ def preparing(
     changes, names = spec.changes, spec.layout.arrow_schema.names
     is_unique = changes is not None and changes.is_unique
     if changes is not None and changes.has_kinds:
-        merge = plan(spec.layout, names, marks=has_marks(options), is_unique=is_unique)
+        merge = plan_merge(spec.layout, names, marks=has_marks(options), is_unique=is_unique)
         merge = replace(merge, counts_deletes=changes.counts_deletes)
         return merge, Changing(spec, changes, merge).rows
     marking = Marking.of(spec, options)
@@ -103,7 +103,7 @@ def preparing(
     has_kinds = spec.kinds or options.rowkind_field is not None
     folds = options.engine.folds_columns
     is_marked |= (folds and has_kinds) or (spec.own_columns and (folds or options.partial_insert))
-    merge = plan(spec.layout, names, marks=is_marked, is_unique=is_unique)
+    merge = plan_merge(spec.layout, names, marks=is_marked, is_unique=is_unique)
     if spec.own_columns:
         return merge, OwnColumns(spec, merge).rows
     return merge, partial(prepared, spec, merge, marking)

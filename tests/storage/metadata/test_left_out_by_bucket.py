@@ -11,7 +11,7 @@ from keyfold.compact import jobs
 from keyfold.errors import CorruptDataError, TableError
 from keyfold.read.plan_head import PlanHead
 from keyfold.read.request import ReadRequest
-from keyfold.read.scan_plan import plan
+from keyfold.read.scan_plan import plan_read
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.attempts import CommitInfo, Entries, attempt
 from keyfold.storage.commits.compaction import Compaction
@@ -91,9 +91,9 @@ def test_a_manifest_of_other_buckets_may_be_gone(tmp_path: Path) -> None:
         answers[needs].append(key)
         if needs:
             with pytest.raises(CorruptDataError, match=gone["_FILE_NAME"]):
-                plan(table, request)
+                plan_read(table, request)
         else:
-            assert plan(table, request)[2].files_read == 1
+            assert plan_read(table, request)[2].files_read == 1
     assert all(answers.values())
 
 

@@ -17,7 +17,7 @@ from keyfold.options.parsing import parse
 from keyfold.predicates.prune import on_partitions, pruning
 from keyfold.read.plan_head import PlanHead
 from keyfold.read.request import ReadRequest
-from keyfold.read.scan_plan import plan
+from keyfold.read.scan_plan import plan_read
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.answers import Late
 from keyfold.storage.commits.attempts import CommitInfo, Entries, attempt
@@ -139,7 +139,7 @@ def check_compactions(table: Table, touched: frozenset[Place]) -> None:
 
     def steps(asked: CompactionRequest) -> list[tuple[Any, ...]]:
         damaged.forget()
-        _, found = compaction_plan.plan(table, asked)
+        _, found = compaction_plan.plan_steps(table, asked)
         every = (one.step for one in found)
         return [(one.partition.values, one.bucket, one.merged, one.upgraded) for one in every]
 
@@ -161,7 +161,7 @@ def of_two(folder: Path) -> Table:
 def planned(table: Table, p: int) -> int:
     """The files that a scan of one partition reads; look-ups have as many buckets."""
     predicate = where("=", "p", p, type="long")
-    _, _, report = plan(table, ReadRequest(("k",), (predicate,)))
+    _, _, report = plan_read(table, ReadRequest(("k",), (predicate,)))
     assert len(plan_lookup(table, ["k"], [predicate]).places) == report.files_read
     return report.files_read
 

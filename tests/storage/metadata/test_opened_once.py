@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from keyfold.compact.compaction_plan import CompactionRequest, plan
+from keyfold.compact.compaction_plan import CompactionRequest, plan_steps
 from keyfold.compact.health import table_health
 from keyfold.files.sections import sections
 from keyfold.lookup.lookup_plan import plan_lookup
@@ -86,12 +86,12 @@ def test_plans_of_filtered_scans(table: Table, openings: list[int]) -> None:
 
 
 def test_plans_of_compactions(table: Table, openings: list[int]) -> None:
-    _, steps = plan(table, CompactionRequest("full"))
+    _, steps = plan_steps(table, CompactionRequest("full"))
     assert len(steps) == BUCKETS
 
 
 def test_commits_of_compactions(table: Table, openings: list[int]) -> None:
-    _, steps = plan(table, CompactionRequest("full"))
+    _, steps = plan_steps(table, CompactionRequest("full"))
     ready = list[Compaction]()
     for step in (one.step for one in steps):
         made = tables.message(table, bucket=step.bucket, total=BUCKETS)

@@ -117,7 +117,7 @@ def test_a_partition_that_is_no_longer_said(folder: str) -> None:
     change(folder, says(partitionKeys=[]))
     filters = [harness.where("=", "k", 3)]
     with pytest.raises(CorruptDataError, match="_NULL_COUNTS has 1 numbers, expected 2"):
-        scan_plan.plan(jobs.table_of(folder), ReadRequest(["k"], filters))
+        scan_plan.plan_read(jobs.table_of(folder), ReadRequest(["k"], filters))
 
 
 @pytest.mark.parametrize("which", ["_KEY_STATS", "_VALUE_STATS"])

@@ -50,7 +50,7 @@ def folded(aggregate: Aggregate, signature: Signature, buffers: pa.Array, starts
 
 
 def _values(aggregate: Aggregate, column: pa.Array, counts: Rows, groups: Rows) -> pa.Array:
-    """The values of these groups, of which each has so many in the column."""
+    """The values of these groups, of which each has `counts` of the column."""
     ops = np.full(len(column), ADD, dtype=np.int8)
     starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     try:

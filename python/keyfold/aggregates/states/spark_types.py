@@ -28,7 +28,7 @@ def sum_of(kind: DataType) -> DataType:
 def takes(
     count: int, words: str, cast: Callable[[DataType], DataType | None]
 ) -> Callable[[Types], Types]:
-    """The types of so many arguments; `cast` gives None for a type that is not taken."""
+    """The types of `count` arguments; `cast` gives None for a type that is not taken."""
 
     def taken(types: Types) -> Types:
         found = [cast(kind) for kind in types]

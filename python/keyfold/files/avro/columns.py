@@ -44,7 +44,7 @@ def columns_of(
     content: bytes, rows: int, program: AvroProgram, types: Mapping[str, DataType | None]
 ) -> list[pa.Array]:
     """The columns of the program, each in the Arrow type of its stored type, or as whole numbers if
-    that is None. Raises ValueError if the bytes are not so many records.
+    that is None. Raises ValueError if the bytes are not `rows` records.
     """
     filled = _filled(bytes_of(pa.py_buffer(content)), rows, program)
     found = []
@@ -59,7 +59,7 @@ def columns_of(
 
 
 def check_records(content: bytes, rows: int, program: AvroProgram) -> None:
-    """Raises ValueError if the bytes are not so many records."""
+    """Raises ValueError if the bytes are not `rows` records."""
     _walked(bytes_of(pa.py_buffer(content)), rows, program, _slots(program, ()))
 
 

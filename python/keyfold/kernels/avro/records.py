@@ -36,7 +36,7 @@ class RecordColumns(NamedTuple):
 
 @kernel
 def long_at(data: Mask, at: int, bits: int) -> tuple[Any, Any]:
-    """The number at `at`, and the place after it, -1 if it is not one of so many bits."""
+    """The number at `at`, and the place after it, -1 if it has more than `bits` bits."""
     value, shift = np.uint64(0), np.uint64(0)
     while 0 <= at < len(data) and shift < np.uint64(64):
         byte = np.uint64(data[at])

@@ -46,7 +46,7 @@ def _put(to: AvroSlots, column: int, number: Any, size: Any, valid: int) -> None
 
 @kernel
 def _raw(data: Mask, at: int, size: int) -> Any:
-    """The number of so many bytes, the least first."""
+    """The number in `size` bytes, the least first."""
     found = np.uint64(0)
     for place in range(size):
         found |= np.uint64(data[at + place]) << np.uint64(8 * place)
@@ -135,7 +135,7 @@ def _after_record(data: Mask, at: int, program: Rows, stack: Rows, to: AvroSlots
 
 @kernel("int64(uint8[::1], int64[:, ::1], int64[::1], int64, AvroSlots)")
 def walk_records(data: Mask, program: Rows, stack: Rows, rows: int, to: AvroSlots) -> int:
-    """Count or fill the slots of so many records; returns the place after them, or -1 less the
+    """Count or fill the slots of `rows` records; returns the place after them, or -1 less the
     number of records before one that is not accepted. The stack has one place more than lists are
     deep.
     """

@@ -54,7 +54,7 @@ def number_rows(order: Rows, is_first: Flags, out: Numbers) -> bool:
 
 
 def groups_of_rows(order: Rows, starts: Rows, rows: int) -> Numbers | None:
-    """The group of each row, by row, of so many; that of rows which are left out is behind all
+    """The group of each of `rows` rows, by row; that of rows which are left out is behind all
     others. None if the rows of a group are in another order than they came in.
     """
     is_first = np.zeros(len(order) + 1, dtype=np.bool_)

@@ -68,7 +68,7 @@ def digest_in(part: Mask, heaviest: int) -> int:
 
 @kernel("int64(uint8[::1], int64, int64)")
 def state_in(part: Mask, most: int, heaviest: int) -> int:
-    """How many values, at most so many, a state has, DIGEST, or a problem."""
+    """The number of values of a state, at most `most`; or DIGEST, or a problem."""
     if len(part) < HEAD_BYTES:
         return bad(len(part), ENDS)
     if part[0] != 1 or part[3] > 1:

@@ -26,8 +26,8 @@ _OTHER_INDEX = re.compile(r"^file-index\.(?!bloom-filter\.)[^.]+\..+$")
 
 @dataclass(frozen=True)
 class BloomFilterSize:
-    """The size of a column's filter: for so many values, of which so many others, as a part of
-    them, may seem to be in the file.
+    """The size of a column's filter: for how many values, and which share of all
+    others may seem to be in the file.
     """
 
     items: int

@@ -14,7 +14,7 @@ from itertools import chain, groupby
 
 import pyarrow as pa
 
-from keyfold.merge.plan import MergePlan, plan
+from keyfold.merge.plan import MergePlan, plan_merge
 from keyfold.read import reader
 from keyfold.read.folds import footer_facts, without_merge
 from keyfold.read.folds.grouping import ScanGroups
@@ -116,7 +116,7 @@ class _Pass:
         own = replace(asked, functions=tuple((f.op, f.name) for f in chosen))
         return _Pass(
             replace(scan, columns=names, aggregate=None),
-            plan(layout, names),
+            plan_merge(layout, names),
             tuple(chosen),
             not scan.key_filter and not scan.value_filter and footer_facts.answers(layout, own),
         )

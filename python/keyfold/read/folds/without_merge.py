@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from keyfold.files.column_mapping import sources
-from keyfold.merge.plan import MergePlan, plan
+from keyfold.merge.plan import MergePlan, plan_merge
 from keyfold.read.folds import footer_facts
 from keyfold.read.folds.scan_aggregates import EXTREMES, SUM, ScanAggregate, functions
 from keyfold.read.key_cuts import group_ranges
@@ -35,7 +35,7 @@ def parted(
     """The functions that give the same over such records as over rows, and the others. Those of
     key columns are among the others if these are merged anyway.
     """
-    merge = plan(layout, ())
+    merge = plan_merge(layout, ())
     if not merge.engine.keeps_keys or not set(aggregate.by) <= set(layout.primary_key):
         return [], list(chosen)
     alone = [function for function in chosen if _is_alone(merge, function)]

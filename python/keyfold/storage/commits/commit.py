@@ -340,17 +340,18 @@ def _plan(
     made = partial(_added, table, change, 1 if base is None else base.id + 1)
     files = _compared(table, change, made)
     check_levels(table, files, kept)
-    told, count = (change.messages, ours.changelog) if change.kind == APPEND else ((), 0)
+    emitted, count = (change.messages, ours.changelog) if change.kind == APPEND else ((), 0)
     if change.changelog is not None:
         of = frozenset({f.state for f in live} ^ {f.state for f in (*kept, *files)})
         if of != change.changelog.of:
             return NeedsChangelog(of, base, live, [*kept, *files])
-        told, count = change.changelog.messages, JobPlaces.of(change.changelog.messages).changelog
+        emitted = change.changelog.messages
+        count = JobPlaces.of(emitted).changelog
     index = indexed(table, base, change.messages, change.indexes, looked.around, change.partitions)
     index = without_files(table, base, index, deleted)
     delta = MadeRecords(len(deleted) + ours.files, lambda: chain(deleted, made()))
     return change, Entries(
-        delta, MadeRecords(count, partial(changelog_of, table.shapes, told)), index
+        delta, MadeRecords(count, partial(changelog_of, table.shapes, emitted)), index
     )
 
 

@@ -89,7 +89,7 @@ def fitting(
     shares: Shares,
 ) -> Entries:
     """The entries that put compactions in place, one after another, and those of the changes that
-    these tell. The error that keeps one out is added to `conflicts`, by its job. Jobs that are
+    these emit. The error that keeps one out is added to `conflicts`, by its job. Jobs that are
     there already are passed over.
     """
     buckets: dict[Place, list[LiveFile]] = {one.place: [] for one in compactions}
@@ -101,7 +101,7 @@ def fitting(
     before, replaced = dict(buckets), Replaced(table)
     deleted: list[Record] = []
     ours: list[Record] = []
-    told: list[Record] = []
+    emitted: list[Record] = []
     for one in compactions:
         if one.step.job in conflicts:
             continue
@@ -116,9 +116,9 @@ def fitting(
             continue
         deleted += [file.deleted() for file in bucket if (file.name, file.level) in one.taken]
         ours += [file.record for file in put]
-        told += changelog_of(table.shapes, one.messages)
+        emitted += changelog_of(table.shapes, one.messages)
         buckets[one.place] = kept + put
-    return replaced.entries(base, Entries(deleted + ours, told), before, buckets)
+    return replaced.entries(base, Entries(deleted + ours, emitted), before, buckets)
 
 
 def _look_at(files: Sequence[LiveFile], compactions: Iterable[Compaction]) -> None:

@@ -32,7 +32,7 @@ class JobPlaces:
         buckets: dict[Values, set[int]] = {}
         totals: dict[Values, set[int]] = {}
         every, files, changelog = set[int](), 0, 0
-        for partition, bucket, total, written, told in heads(messages):
+        for partition, bucket, total, written, emitted in heads(messages):
             values = partition.values
             of = buckets.get(values)
             if of is None:
@@ -41,7 +41,7 @@ class JobPlaces:
             of.add(bucket)
             every.add(total)
             files += written
-            changelog += told
+            changelog += emitted
             if bucket != POSTPONED:
                 totals[values].add(total)
         return JobPlaces(partitions, buckets, totals, frozenset(every), files, changelog)

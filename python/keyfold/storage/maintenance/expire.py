@@ -74,8 +74,8 @@ def expire(table: Table, retention: Retention) -> int:
                 return 0
             if ChangelogRetention.of(table.options).is_longer:
                 Changelogs(at).keep(snapshots[:-1])
-                told = [replace(s, changelog_manifest_list=None) for s in snapshots[:-1]]
-                snapshots = [*told, snapshots[-1]]  # as if their changelogs were another's
+                others = [replace(s, changelog_manifest_list=None) for s in snapshots[:-1]]
+                snapshots = [*others, snapshots[-1]]  # as if their changelogs were another's
             keeping = pins(table, writes_changelogs=writes_changelogs(table))
             again = restarts(table, begin, keeping)
             table.files.remove_all(_data_files(table, snapshots, keeping, again))

@@ -177,7 +177,7 @@ class LiveFiles:
         return [file for file in found if file.bucket in buckets[file.partition]]
 
     def crowded(self, least: int) -> LiveFiles:
-        """The files of buckets that have so many of them or more."""
+        """The files of buckets that have `least` of them or more."""
         codes: dict[Partition, int] = {}
         places = list[Numbers]()
         for one, rows in self.parts():

@@ -69,7 +69,7 @@ def _understood(schema: bytes) -> tuple[Any, Rows]:
 
 
 def _empty(count: int) -> RecordColumns:
-    """Columns of so many records, all NULL."""
+    """Columns of `count` records, all NULL."""
     return RecordColumns(
         np.zeros((len(at.NUMBERS), count), dtype=np.int64),
         np.ones((len(at.NUMBERS), count), dtype=np.uint8),

@@ -199,7 +199,7 @@ class Manifests:
         self.files.write(self.path(name), data)
 
     def write(self, records: Iterable[Record], count: int, schema_id: int) -> Iterator[Record]:
-        """Write so many entries as one or more manifests; yields their records for a manifest
+        """Write `count` entries as one or more manifests; yields their records for a manifest
         list, each when it is written. The entries of one are gone through at once. Many manifests
         are not kept: nobody may ask for them while the job that they are of takes memory.
         """

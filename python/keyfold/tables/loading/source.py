@@ -69,7 +69,7 @@ class LoadedFile:
 
     def line_of(self, row: int, columns: int) -> str:
         """The line of a row of a CSV file, counted from 1 without the header; below 1, that of the
-        first row that has not so many columns. The file is read again, if it can be.
+        first row that has another number of `columns`. The file is read again, if it can be.
         """
         plain = f"row {row}" if row > 0 else ""
         if self.path == STDIN or not Path(self.path).is_file():

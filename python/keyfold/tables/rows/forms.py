@@ -12,7 +12,7 @@ import pyarrow as pa
 from keyfold.tables.rows import frames, optional
 
 
-class Rows(ABC):
+class Readable(ABC):
     """Rows that are read when one of its methods asks for them, anew each time, in no order.
 
     It has Arrow's C stream interface, so that DuckDB, Polars, pandas and others take it as it is.
@@ -80,13 +80,13 @@ class Rows(ABC):
         connection.register(name, self)
         return connection
 
-    def narrowed(self, columns: list[str] | None, limit: int | None) -> Rows:
-        """Rows with some of the columns, and at most so many; as far as reading less
-        saves work.
+    def narrowed(self, columns: list[str] | None, limit: int | None) -> Readable:
+        """Rows with some of the columns, and at most `limit`; all where reading less saves
+        no work.
         """
         return self
 
-    def filtered(self, expression: Any, schema: Any) -> Rows:
+    def filtered(self, expression: Any, schema: Any) -> Readable:
         """All rows for which an expression of Polars is true, and others; as far as reading less
         saves work. `schema` is that of the rows, in Polars.
         """
@@ -98,7 +98,7 @@ class Rows(ABC):
 
 
 def _frames(
-    rows: Rows,
+    rows: Readable,
     schema: Any,
     with_columns: list[str] | None,
     predicate: Any,

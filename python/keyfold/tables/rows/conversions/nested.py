@@ -60,7 +60,7 @@ def part(array: pa.Array, kind: DataType, path: str) -> pa.Array:
 def of_lists(
     values: pa.Array, lengths: Sequence[int] | np.ndarray, is_null: pa.Array | None
 ) -> pa.Array:
-    """Lists of so many of the values each."""
+    """Lists of these `lengths`, made of the values."""
     return pa.ListArray.from_arrays(
         _offsets(lengths), values, pa.list_(pa.field("element", values.type)), mask=is_null
     )
@@ -71,7 +71,7 @@ def of_maps(
     lengths: Sequence[int] | np.ndarray,
     is_null: pa.Array | None,
 ) -> pa.Array:
-    """Maps of so many of the keys and values each."""
+    """Maps of these `lengths`, made of the keys and values."""
     keys, values = entries
     kind = pa.map_(pa.field("key", keys.type, False), pa.field("value", values.type))
     return pa.MapArray.from_arrays(_offsets(lengths), keys, values, kind, mask=is_null)
@@ -133,7 +133,7 @@ def _map(array: pa.Array, kind: Map, path: str) -> pa.Array:
 
 
 def has_repeated(keys: pa.Array, lengths: Sequence[int] | np.ndarray) -> bool:
-    """Whether a map of so many of the keys has one of them twice; -0.0 is 0.0, as in Spark."""
+    """Whether one of the maps, of these `lengths`, has a key twice; -0.0 is 0.0, as in Spark."""
     if np.max(lengths, initial=0) < 2:
         return False
     rows = np.repeat(np.arange(len(lengths)), lengths)

@@ -11,7 +11,7 @@ import keyfold.spark.processes.{Lease, WorkerPool}
 import keyfold.spark.table.{KeyfoldTable => Loaded}
 import org.apache.spark.sql.{SparkSession, classic}
 import org.apache.spark.sql.catalyst.plans.logical.View
-import org.apache.spark.sql.keyfold.{Ours, SqlTypes}
+import org.apache.spark.sql.keyfold.{KeyfoldNodes, SqlTypes}
 import org.apache.spark.sql.keyfold.arrow.ArrowBatchWriter
 import org.apache.spark.sql.types.{StructField, StructType}
 
@@ -65,7 +65,7 @@ object KeyfoldTable {
       case _ => throw refused(name, "it is in a session of Spark Connect, whose tables are on its server")
     }
     plan.collectLeaves() match {
-      case Seq(Ours(table)) if !plan.exists(_.isInstanceOf[View]) => new KeyfoldTable(table)
+      case Seq(KeyfoldNodes(table)) if !plan.exists(_.isInstanceOf[View]) => new KeyfoldTable(table)
       case _ => throw refused(name, "expected the name of a table in a keyfold catalog")
     }
   }

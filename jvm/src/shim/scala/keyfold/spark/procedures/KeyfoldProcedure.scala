@@ -10,7 +10,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
 import org.apache.spark.sql.connector.catalog.procedures.{BoundProcedure, ProcedureParameter, UnboundProcedure}
 import org.apache.spark.sql.connector.read.{LocalScan, Scan}
-import org.apache.spark.sql.keyfold.{Ours, Refusal}
+import org.apache.spark.sql.keyfold.{KeyfoldNodes, Refusal}
 import org.apache.spark.sql.keyfold.arrow.MetadataRows
 import org.apache.spark.sql.keyfold.reads.PartitionCondition
 import org.apache.spark.sql.types._
@@ -67,7 +67,7 @@ final class KeyfoldProcedure(declaration: JsonNode, catalog: KeyfoldCatalog) ext
     val values = parameters.map {
       case (name, Condition, _) => name -> arguments.text(name).map(condition(found.get, _))
       case (name, TableName, _) => name -> arguments.text(name).map(path =>
-          if (path.contains("/")) path else Ours.identifier(catalog, path).toString)
+          if (path.contains("/")) path else KeyfoldNodes.identifier(catalog, path).toString)
       case (name, _, _) => name -> arguments.value(name)
     }
     val rows = PythonJob.begin(catalog.questions, found, "call_procedure", declaration.get("again").asBoolean,
@@ -79,7 +79,7 @@ final class KeyfoldProcedure(declaration: JsonNode, catalog: KeyfoldCatalog) ext
   private def condition(table: KeyfoldTable, text: String): Any =
     PartitionCondition(SparkSession.active, table, text).getOrElse(false)
 
-  private def table(named: String): KeyfoldTable = catalog.loadTable(Ours.identifier(catalog, named)) match {
+  private def table(named: String): KeyfoldTable = catalog.loadTable(KeyfoldNodes.identifier(catalog, named)) match {
     case table: KeyfoldTable => table
     case other => throw Refusal(s"$name: ${other.name()} is not a table with files of its own")
   }

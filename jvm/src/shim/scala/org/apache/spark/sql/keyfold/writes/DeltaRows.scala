@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.{ByteType, StructType}
 final case class DeltaRows(
     rows: StructType, ids: StructType, metadata: StructType, keys: Seq[(String, Int)], sequences: Seq[String]) {
 
-  private def stored = sequences.map(name => metadata(name).copy(name = DeltaRows.Stored + name))
+  private def stored = sequences.map(name => metadata(name).copy(name = DeltaRows.Before + name))
 
   /** The columns of records; each may be NULL, whatever the table allows. */
   val schema: StructType =
@@ -22,7 +22,7 @@ final case class DeltaRows(
 
 object DeltaRows {
   val Kind = "_VALUE_KIND"
-  private val Stored = "_STORED_"
+  private val Before = "_BEFORE_"
 
   /** Behind the columns of a record: NULL, then the kinds, the last that of an updated row with another key. */
   private val Constants = InternalRow(null, 0.toByte, 2.toByte, 3.toByte, 4.toByte)

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.analysis.{NamedRelation, UnresolvedRelation
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy
-import org.apache.spark.sql.keyfold.{Fields, Ours}
+import org.apache.spark.sql.keyfold.{Fields, KeyfoldNodes}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** Driver side: notes which columns an INSERT names, as an option of its relation,
@@ -19,14 +19,14 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 object ColumnsOfInsert extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
     case insert: InsertIntoStatement if !insert.byName || insert.query.resolved => insert.table match {
-        case Ours.Relation(relation, table) if !TargetColumns.isMarked(relation.options) =>
+        case KeyfoldNodes.Relation(relation, table) if !TargetColumns.isMarked(relation.options) =>
           val names = named(insert)
           val evolves = insert.withSchemaEvolution || ExtraColumns.areAdded(table.name(), relation.options)
           val asked = insert.copy(withSchemaEvolution = evolves)
           if (insert.query.resolved) ExtraColumns.check(asked, table)
           names.map(known(asked, table, _)).foreach(TargetColumns.check(table, _, relation.options, insert.overwrite))
           asked.copy(table = relation.copy(options = TargetColumns.added(relation.options, TargetColumns.mark(names))))
-        case Ours.Relation(_, table) if insert.query.resolved =>
+        case KeyfoldNodes.Relation(_, table) if insert.query.resolved =>
           ExtraColumns.check(insert, table)
           insert
         case _ => insert
@@ -64,7 +64,7 @@ final case class ColumnsOfFrame(session: SparkSession) extends Rule[LogicalPlan]
 
   /** Spark 4.3 gives the options of a write to its relation too, and asks that both have the same or one has none. */
   private def agreed(write: V2WriteCommand, marked: (String, String)): LogicalPlan = write.table match {
-    case Ours.Relation(relation, _) if !relation.options.isEmpty =>
+    case KeyfoldNodes.Relation(relation, _) if !relation.options.isEmpty =>
       write.withNewTable(relation.copy(options = TargetColumns.added(relation.options, marked)))
     case relation: UnresolvedRelation if !relation.clearWritePrivileges.options.isEmpty =>
       write.withNewTable(relation.copy(options = TargetColumns.added(relation.options, marked)))
@@ -76,7 +76,7 @@ final case class ColumnsOfFrame(session: SparkSession) extends Rule[LogicalPlan]
     val query =
       if (write.query.resolved) write.query else session.sessionState.executePlan(write.query).analyzed
     val names = query.output.map(_.name)
-    if (!adds) Ours.unapply(found(write)).foreach(ExtraColumns.check(_, names, write.isByName))
+    if (!adds) KeyfoldNodes.unapply(found(write)).foreach(ExtraColumns.check(_, names, write.isByName))
     TargetColumns.mark(Option.when(write.isByName)(names))
   }
 
@@ -88,8 +88,8 @@ final case class ColumnsOfFrame(session: SparkSession) extends Rule[LogicalPlan]
     }
 
   private def isOurs(target: NamedRelation): Boolean = target match {
-    case Ours(_) => true
-    case relation: UnresolvedRelation => Ours.names(session, relation.multipartIdentifier)
+    case KeyfoldNodes(_) => true
+    case relation: UnresolvedRelation => KeyfoldNodes.names(session, relation.multipartIdentifier)
     case _ => false
   }
 }
@@ -100,7 +100,7 @@ final case class ColumnsOfFrame(session: SparkSession) extends Rule[LogicalPlan]
 object OverwriteConditions extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
     case write: OverwriteByExpression if write.deleteExpr.resolved => write.table match {
-        case Ours.Relation(relation, _) =>
+        case KeyfoldNodes.Relation(relation, _) =>
           val named = DataSourceStrategy.normalizeExprs(Seq(write.deleteExpr), relation.output).head
           if (named == write.deleteExpr) write else write.copy(deleteExpr = named)
         case _ => write

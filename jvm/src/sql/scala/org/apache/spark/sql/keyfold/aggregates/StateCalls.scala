@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.connector.catalog.CatalogManager
-import org.apache.spark.sql.keyfold.{Fields, Ours, Refusal}
+import org.apache.spark.sql.keyfold.{Fields, KeyfoldNodes, Refusal}
 import org.apache.spark.sql.types.DataType
 
 /** Driver side: a call such as `sum_merge(v)`, until the types of its arguments are known. The function's own
@@ -63,7 +63,7 @@ final case class StateNames(session: SparkSession) extends Rule[LogicalPlan] {
   }
 
   private def qualified(call: UnresolvedFunction): Option[Expression] = call.nameParts match {
-    case Seq(name) if !call.isInternal && !TakenNames.has(session, name) => Ours.catalogs(session)
+    case Seq(name) if !call.isInternal && !TakenNames.has(session, name) => KeyfoldNodes.catalogs(session)
         .find(_.name() != CatalogManager.SESSION_CATALOG_NAME).filter(_ => Aggregates.find(name).isDefined)
         .map(catalog => Fields.replaced(call, "nameParts" -> Seq(catalog.name(), name)))
     case _ => None
@@ -72,8 +72,8 @@ final case class StateNames(session: SparkSession) extends Rule[LogicalPlan] {
   /** Whether a name is ours to give a meaning. */
   private def isFree(name: Seq[String]): Boolean = name match {
     case Seq(one) => !isOwn(one) && !TakenNames.has(session, one)
-    case Seq(catalog, one) => Ours.catalog(session, catalog).isDefined && !isOwn(one)
-    case Seq(catalog, "sys", one) => Ours.catalog(session, catalog).isDefined && !isOwn(one)
+    case Seq(catalog, one) => KeyfoldNodes.catalog(session, catalog).isDefined && !isOwn(one)
+    case Seq(catalog, "sys", one) => KeyfoldNodes.catalog(session, catalog).isDefined && !isOwn(one)
     case _ => false
   }
 

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.errors.QueryCompilationErrors
-import org.apache.spark.sql.keyfold.Ours
+import org.apache.spark.sql.keyfold.KeyfoldNodes
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -99,7 +99,7 @@ object TablesOfLookupHints extends Rule[LogicalPlan] {
   }
 
   private def marked(plan: LogicalPlan): Option[LogicalPlan] = plan match {
-    case Ours.Relation(relation, _) => Some(relation.copy(options = LookupHint.marked(relation.options)))
+    case KeyfoldNodes.Relation(relation, _) => Some(relation.copy(options = LookupHint.marked(relation.options)))
     case _: SubqueryAlias | _: Project | _: Filter | _: View =>
       marked(plan.children.head).map(child => plan.withNewChildren(Seq(child)))
     case _ => None

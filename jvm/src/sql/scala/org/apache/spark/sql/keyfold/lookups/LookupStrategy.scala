@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal.{FalseLiteral, TrueLite
 import org.apache.spark.sql.catalyst.plans.{Inner, LeftAnti, LeftSemi, RightOuter}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.{ProjectExec, SparkPlan, SparkStrategy}
-import org.apache.spark.sql.keyfold.Ours
+import org.apache.spark.sql.keyfold.KeyfoldNodes
 
 /** Driver side: statements that change rows look keys up in their target in place of a join that scans it, or don't
   * read it at all; joins of queries look keys up where the hint LOOKUP says so. Everything else of Spark's plan stays:
@@ -46,7 +46,7 @@ object LookupStrategy extends SparkStrategy {
     }
 
   private def inserted(insert: InsertOnlyMerge): Option[InsertOnlyMerge] = insert.table match {
-    case Ours(table) =>
+    case KeyfoldNodes(table) =>
       replaced(insert.query) {
         case join: Join if join.joinType == LeftAnti => KeyJoin.of(join, join.right, join.left, table)
         case _ => None

@@ -9,7 +9,7 @@ import org.apache.spark.sql.connector.catalog.{Column, Identifier, SupportsRead,
 import org.apache.spark.sql.connector.catalog.TableCapability._
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
-import org.apache.spark.sql.keyfold.{Ours, Refusal, SqlTypes}
+import org.apache.spark.sql.keyfold.{KeyfoldNodes, Refusal, SqlTypes}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -59,7 +59,7 @@ object TableAtPath {
 
   /** The catalog that opens a path: the one whose warehouse holds it, else any of ours, else one for paths alone. */
   private def catalogOf(path: String): KeyfoldCatalog = {
-    val ours = Ours.catalogs(SparkSession.active)
+    val ours = KeyfoldNodes.catalogs(SparkSession.active)
     ours.find(_.holds(path)).orElse(ours.headOption).getOrElse(unnamed)
   }
 

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{InsertOnlyMerge, LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.RowDeltaUtils.UPDATE_OPERATION
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.keyfold.Ours
+import org.apache.spark.sql.keyfold.KeyfoldNodes
 
 /** Driver side: notes which columns the UPDATEs of a statement set, as an option of its relation, so
   * that an engine that folds by column leaves the others alone. Spark has rewritten the statement by then: a column
@@ -18,14 +18,14 @@ import org.apache.spark.sql.keyfold.Ours
 object ChangedRows extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
     case delta: WriteDelta if delta.resolved => (delta.table, delta.originalTable) match {
-        case (Ours.Target(relation, _), original: DataSourceV2Relation)
+        case (KeyfoldNodes.Target(relation, _), original: DataSourceV2Relation)
             if !TargetColumns.isMarkedAssigned(relation.options) =>
           val marked = withOption(relation, TargetColumns.markAssigned(assigned(delta.query, original)))
           delta.copy(table = marked, groupFilterCondition = None)
         case _ => delta
       }
     case merge: InsertOnlyMerge => merge.table match {
-        case Ours.Relation(relation, _) if !TargetColumns.isMarked(relation.options) =>
+        case KeyfoldNodes.Relation(relation, _) if !TargetColumns.isMarked(relation.options) =>
           merge.copy(table = withOption(relation, TargetColumns.mark(None)))
         case _ => merge
       }

@@ -16,7 +16,7 @@ import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.{InsertIntoStatement, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.execution.command.SetCommand
-import org.apache.spark.sql.keyfold.{Ours, Refusal}
+import org.apache.spark.sql.keyfold.{KeyfoldNodes, Refusal}
 
 /** Driver side: the session's parser, Spark's own or another extension's, which goes first and answers every
   * method, those of later versions of Spark included. A CREATE TABLE that it refuses, of a table in one of our
@@ -79,7 +79,7 @@ object DialectParser {
       line <- refused.start.line
       column <- refused.start.startPosition
       place = text.linesWithSeparators.take(line - 1).map(_.length).sum + column
-      name <- Names.unquoted(text, place) if Ours.names(session, name)
+      name <- Names.unquoted(text, place) if KeyfoldNodes.names(session, name)
     } yield name
 
   private def isQuery(sql: String): Boolean = OfQueries.findPrefixOf(sql).isDefined
@@ -99,9 +99,9 @@ object DialectParser {
   }
 
   private def isOurs(session: SparkSession, plan: LogicalPlan): Boolean = plan match {
-    case relation: UnresolvedRelation => Ours.names(session, relation.multipartIdentifier)
+    case relation: UnresolvedRelation => KeyfoldNodes.names(session, relation.multipartIdentifier)
     case insert: InsertIntoStatement if isOurs(session, insert.table) => true
-    case _: SetCommand => Ours.names(session, Nil)
+    case _: SetCommand => KeyfoldNodes.names(session, Nil)
     case node => (node.children ++ node.innerChildren).exists {
         case inner: LogicalPlan => isOurs(session, inner)
         case _ => false
@@ -114,10 +114,10 @@ object DialectParser {
       try Driver.ask(Json.obj("question" -> "translate", "sql" -> sql))
       catch { case unanswered: KeyfoldException => refused.addSuppressed(unanswered); throw refused }
     val table = Json.strings(answer.path("table"))
-    if (!answer.isObject || !Ours.names(session, table)) throw refused
+    if (!answer.isObject || !KeyfoldNodes.names(session, table)) throw refused
     Json.optional(answer, "refused").foreach(reason => throw Refusal(reason))
     val statement = answer.path("sql").asText
-    val catalog = table.headOption.filter(name => table.size > 1 && Ours.catalog(session, name).isDefined)
+    val catalog = table.headOption.filter(name => table.size > 1 && KeyfoldNodes.catalog(session, name).isDefined)
     if (answer.path("is_call").asBoolean) s"CALL ${catalog.map(Names.quote(_) + ".").mkString}$statement" else statement
   }
 }

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeSet
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, MergeRows, Project, WriteDelta}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.MetadataColumnHelper
-import org.apache.spark.sql.keyfold.{Ours, Refusal}
+import org.apache.spark.sql.keyfold.{KeyfoldNodes, Refusal}
 
 /** Driver side: a statement that changes rows can't name metadata columns of its table, because Spark reads those alone
   * that an operation requires, and asks for them before it has the statement.
@@ -13,7 +13,7 @@ object MetadataInChanges extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = {
     plan.foreach {
       case delta: WriteDelta if delta.resolved => delta.table match {
-          case Ours.Target(relation, _) => delta.query.foreach(node =>
+          case KeyfoldNodes.Target(relation, _) => delta.query.foreach(node =>
               (node.missingInput ++ required(node)).find(_.isMetadataCol).foreach(refuse(relation.name, _)))
           case _ =>
         }
@@ -33,7 +33,7 @@ object MetadataInChanges extends Rule[LogicalPlan] {
         all.map(_.condition)
       case _ => Nil
     }
-    val target = node.collect { case Ours.Target(relation, _) => relation.outputSet }
+    val target = node.collect { case KeyfoldNodes.Target(relation, _) => relation.outputSet }
     AttributeSet(expressions).intersect(AttributeSet.fromAttributeSets(target))
   }
 

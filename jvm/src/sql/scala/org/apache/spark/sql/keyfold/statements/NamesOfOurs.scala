@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.keyfold.{Ours, SqlTypes}
+import org.apache.spark.sql.keyfold.{KeyfoldNodes, SqlTypes}
 import org.apache.spark.sql.keyfold.aggregates.TakenNames
 import org.apache.spark.sql.keyfold.paths.{TableAtPath, TimeTravel}
 import org.apache.spark.sql.types.StringType
@@ -29,15 +29,15 @@ final case class NamesOfOurs(session: SparkSession) extends Rule[LogicalPlan] {
 
   private def checkPath(name: Seq[String]): Unit =
     if (name.length == 2 && name.head.equalsIgnoreCase(KeyfoldSource.Name))
-      Ours.catalog(session, name.head).filterNot(_.tableExists(Identifier.of(Array.empty, name.last)))
+      KeyfoldNodes.catalog(session, name.head).filterNot(_.tableExists(Identifier.of(Array.empty, name.last)))
         .foreach(_ => throw new NoSuchTableException(name))
 
   private def described(describe: DescribeFunction): Option[LogicalPlan] = describe.child match {
     case function: UnresolvedFunctionName =>
       val name = function.multipartIdentifier
       val isPlaced = name.length == 2 || name.length == 3 && name(1) == "sys"
-      val isOurs = if (name.length == 1) !TakenNames.has(session, name.head) && Ours.catalogs(session).nonEmpty
-        else isPlaced && Ours.catalog(session, name.head).isDefined
+      val isOurs = if (name.length == 1) !TakenNames.has(session, name.head) && KeyfoldNodes.catalogs(session).nonEmpty
+        else isPlaced && KeyfoldNodes.catalog(session, name.head).isDefined
       def lines = Functions.find(name.last).map(_.lines)
         .orElse(Aggregates.find(name.last).filter(name.length < 3 || _.isOfSets).map(_.lines))
       Option.when(isOurs)(lines).flatten.map { found =>

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.Block._
 import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, V2WriteCommand}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.keyfold.Ours
+import org.apache.spark.sql.keyfold.KeyfoldNodes
 import org.apache.spark.sql.types.DataType
 
 /** Driver side: the error of a NULL in a column of ours that takes none: it names table, column and remedy, where
@@ -18,8 +18,8 @@ import org.apache.spark.sql.types.DataType
 object NullsInWrites extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
     case command: V2WriteCommand if command.resolved => (command.table, command.query) match {
-        case (Ours(table), checked: Project) => command.withNewQuery(explained(table, checked))
-        case (Ours.Target(_, table), checked) => command.withNewQuery(explained(table, checked))
+        case (KeyfoldNodes(table), checked: Project) => command.withNewQuery(explained(table, checked))
+        case (KeyfoldNodes.Target(_, table), checked) => command.withNewQuery(explained(table, checked))
         case _ => command
       }
   }

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.analysis.{NoSuchPartitionsException, Partit
   UnresolvedTable}
 import org.apache.spark.sql.catalyst.plans.logical.{DropPartitions, LogicalPlan, V2PartitionCommand}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.keyfold.Ours
+import org.apache.spark.sql.keyfold.KeyfoldNodes
 import org.apache.spark.sql.types.StructType
 
 /** Driver side: ALTER TABLE … DROP PARTITION that names some of the partition columns, which Spark takes for
@@ -24,7 +24,7 @@ final case class DropPartialPartitions(table: LogicalPlan, parts: Seq[PartitionS
 final case class DropsOfPartitions(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case drop: DropPartitions => drop.table match {
-        case table: UnresolvedTable if Ours.names(session, table.multipartIdentifier) =>
+        case table: UnresolvedTable if KeyfoldNodes.names(session, table.multipartIdentifier) =>
           DropPartialPartitions(table, drop.parts, drop.ifExists, drop.purge)
         case _ => plan
       }
@@ -38,7 +38,7 @@ object PartitionsInFull extends Rule[LogicalPlan] {
     case drop: DropPartialPartitions
         if drop.table.resolved && drop.parts.forall(_.isInstanceOf[ResolvedPartitionSpec]) =>
       val all = drop.parts.collect { case spec: ResolvedPartitionSpec =>
-        Ours.unapply(drop.table).fold(Seq(spec))(inFull(_, spec, drop.ifExists))
+        KeyfoldNodes.unapply(drop.table).fold(Seq(spec))(inFull(_, spec, drop.ifExists))
       }
       DropPartitions(drop.table, all.flatten.distinct, drop.ifExists, drop.purge)
     case _ => plan

@@ -7,7 +7,7 @@ import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.keyfold.{Ours, Refusal}
+import org.apache.spark.sql.keyfold.{KeyfoldNodes, Refusal}
 import org.apache.spark.sql.keyfold.aggregates.{AggregateStates, BoundState, StateOf}
 import org.apache.spark.sql.types.{DataType, NullType}
 
@@ -17,12 +17,12 @@ import org.apache.spark.sql.types.{DataType, NullType}
 object StatesInWrites extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
     case command: V2WriteCommand if command.resolved => command.table match {
-        case Ours(table) =>
+        case KeyfoldNodes(table) =>
           val checked = columns(table).foldLeft(command.query) { case (query, (place, column)) =>
             if (place < query.output.length) column.written(query, place) else query
           }
           if (checked eq command.query) command else command.withNewQuery(checked)
-        case Ours.Target(_, table) => columns(table).foldLeft(command) { case (changed, (place, column)) =>
+        case KeyfoldNodes.Target(_, table) => columns(table).foldLeft(command) { case (changed, (place, column)) =>
             changed.withNewQuery(assigned(changed.query, place + 1, column))
           }
         case _ => command

@@ -14,7 +14,7 @@ import org.apache.spark.sql.connector.catalog.{Identifier, TableCatalog}
 import org.apache.spark.sql.connector.write.{LogicalWriteInfo, LogicalWriteInfoImpl, WriteBuilder}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSource
-import org.apache.spark.sql.keyfold.{Ours, Refusal}
+import org.apache.spark.sql.keyfold.{KeyfoldNodes, Refusal}
 import org.apache.spark.sql.keyfold.paths.TableAtPath
 import org.apache.spark.sql.keyfold.writes.ExtraColumns
 import org.apache.spark.sql.streaming.OutputMode
@@ -90,7 +90,7 @@ final case class StreamsInto(session: SparkSession) extends Rule[LogicalPlan] {
     analyzer.checkAnalysis(write)
     write match {
       case write: V2WriteCommand => write.table match {
-          case Ours.Relation(found, altered) => found.copy(table = new StreamTarget(altered, named)) -> write.query
+          case KeyfoldNodes.Relation(found, altered) => found.copy(table = new StreamTarget(altered, named)) -> write.query
           case other => throw Refusal(s"a stream into ${table.name()} became one into ${other.name}")
         }
       case other => throw Refusal(s"a stream into ${table.name()} became ${other.nodeName}")

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.analysis.ResolvedInlineTable
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Cast, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical.{InsertIntoStatement, LocalRelation, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.keyfold.Ours
+import org.apache.spark.sql.keyfold.KeyfoldNodes
 import org.apache.spark.sql.types.{DataType, DateType, StringType, TimeType, TimestampNTZType, TimestampType}
 
 /** Driver side: texts of an INSERT … VALUES in columns of DATE and TIMESTAMP, read as CAST reads them: so the documents
@@ -15,7 +15,7 @@ import org.apache.spark.sql.types.{DataType, DateType, StringType, TimeType, Tim
 object TimesInValues extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperators {
     case insert: InsertIntoStatement if !insert.byName => insert.table match {
-        case Ours.Relation(relation, _) =>
+        case KeyfoldNodes.Relation(relation, _) =>
           val made = read(insert.query, targets(insert, relation.output))
           if (made eq insert.query) insert else insert.copy(query = made)
         case _ => insert

@@ -11,7 +11,7 @@ import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
 
 /** Driver side: the one place that says what is ours: a catalog, the name of a table, a table in a plan. */
-object Ours {
+object KeyfoldNodes {
   private val Conf = """spark\.sql\.catalog\.([^.]+)""".r
 
   /** The table of ours that a plan's node is. Patterns name no other field: their number differs between versions. */
@@ -25,7 +25,7 @@ object Ours {
   /** A table of ours in a plan, and the relation it was found in. */
   object Relation {
     def unapply(node: LogicalPlan): Option[(DataSourceV2Relation, KeyfoldTable)] = node match {
-      case relation: DataSourceV2Relation => Ours.unapply(relation).map(relation -> _)
+      case relation: DataSourceV2Relation => KeyfoldNodes.unapply(relation).map(relation -> _)
       case _ => None
     }
   }
