@@ -7,6 +7,8 @@ import os
 import random
 import tempfile
 from collections import Counter
+from collections.abc import Generator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ SEED = pytest.StashKey[int]()
 SECONDS = pytest.StashKey[dict[str, float]]()
 KEPT = "keyfold/seconds"  # of each test file, in pytest's cache: those of its last run
 OF_CI = Path(__file__).parent / ".ci" / "seconds"  # of long files, for a checkout's first run
-LONG = 30  # seconds
+LONG = 10  # seconds
 MEMORY = Path("/dev/shm")
 ROOM = 8 << 30
 
@@ -45,9 +47,9 @@ def has_room_in_memory() -> bool:
 
 
 def seconds_of_ci() -> dict[str, float]:
-    """The lines that CI printed at the end: a file after its seconds."""
+    """The lines that CI printed at the end: a file after its seconds, and its slowest part."""
     lines = OF_CI.read_text(encoding="utf-8").splitlines() if OF_CI.exists() else []
-    return {file: float(taken) for taken, file in map(str.split, lines)}
+    return {file: float(taken) for taken, file, *_ in map(str.split, lines)}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -77,10 +79,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: -long.get(item.nodeid.partition("::")[0], 0))
 
 
-def pytest_collection_finish() -> None:
-    """Modules and tests stay to the end: the garbage collector does not visit them again."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Modules and tests stay to the end: no garbage is looked for while they are made, and the
+    collector does not visit them again.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_unconfigure() -> None:
@@ -94,15 +104,23 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The seconds of each test file, the longest first: where the time of `make test` goes."""
+    """The seconds of each test file, the longest first: where the time of `make test` goes. Files
+    that are long for one test alone, or for what it starts or ends, are seen by that.
+    """
     seconds: Counter[str] = Counter()
+    slowest: dict[str, pytest.TestReport] = {}
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport) and not report.skipped:
-                seconds[report.nodeid.partition("::")[0]] += report.duration
+                file = report.nodeid.partition("::")[0]
+                seconds[file] += report.duration
+                slowest[file] = max(slowest.get(file, report), report, key=attrgetter("duration"))
     terminalreporter.section("seconds of each file")
     for file, taken in seconds.most_common():
-        terminalreporter.write_line(f"{taken:7.1f}  {file}")
+        one = slowest[file]
+        name = one.nodeid.partition("::")[2]
+        most = f"  {one.duration:.1f} {one.when} {name}" if taken >= LONG else ""
+        terminalreporter.write_line(f"{taken:7.1f}  {file}{most}")
     config = terminalreporter.config
     if getattr(config, "cache", None) is not None:
         config.cache.set(KEPT, config.stash[SECONDS] | seconds)
