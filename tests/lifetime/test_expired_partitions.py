@@ -11,6 +11,7 @@ import pytest
 
 import keyfold
 from keyfold import Table, TableError
+from keyfold.lifetime.rules import ExpiryRule, old_by_values
 from keyfold.options import checks
 from keyfold.write import expired_partitions
 from tests.option_names import option_names
@@ -45,6 +46,14 @@ def test_compactions_let_go_what_is_too_old(tmp_path: Path) -> None:
     steps = table.compact()
     assert rows(table) == {row for row in every if row[0] == day(0)}
     assert set(steps.column("partition").to_pylist()) == {f"dt={day(0)}/hh=0"}
+
+
+def test_a_partition_that_is_just_as_old_stays(tmp_path: Path) -> None:
+    """As in Paimon: the time that its values say has to be before the bound."""
+    table, day_after = made(tmp_path)._load(), datetime(2024, 5, 2).astimezone()
+    rule = ExpiryRule.of(table.options, seconds=DAY.total_seconds())
+    for now, is_old in ((day_after, False), (day_after + timedelta(seconds=1), True)):
+        assert old_by_values(table.layout, rule, now)(("2024-05-01", 0)) == is_old
 
 
 def test_what_is_too_old_by_its_values_goes(tmp_path: Path, seed: int) -> None:

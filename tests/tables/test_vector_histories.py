@@ -146,3 +146,19 @@ def test_the_same_rows(tmp_path: Path, options: dict[str, str], seed: int) -> No
     assert twins.vectors == 1
     first, second = twins.changes()
     assert first == second
+
+
+def test_look_ups_keep_no_row_that_is_marked_since(tmp_path: Path) -> None:
+    """Its file stays as it is, and what was read of it is kept: a deletion vector is new."""
+    options = {"bucket": "1", "deletion-vectors.enabled": "true"} | LEVELS
+    table = keyfold.connect(tmp_path, threads=1).create_table(
+        "t", {"k": "INT", "n": "INT"}, ["k"], options=options
+    )
+    table.upsert([{"k": k, "n": k} for k in range(100)])
+    table.compact()
+    assert table.get({"k": 5}) == {"k": 5, "n": 5}
+    table.delete([{"k": 5}])
+    (file,) = (file for file in table._load().live_files() if file.rows == 100)
+    assert file.vector is not None
+    assert table.get({"k": 5}) is None
+    assert table.get_many([{"k": k} for k in (4, 5, 6)]).column("n").to_pylist() == [4, None, 6]
