@@ -46,6 +46,9 @@ TESTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("`sys.rescale`", "DROP PARTITION"): ("test_drop_partition_during_rescale",),
     ("`sys.rescale`", "`sys.rescale`"): ("test_rescale_during_rescale",),
     ("`sys.rescale`", "ALTER TABLE"): ("test_alter_during_rescale",),
+    ("`sys.rescale`", "`sys.rollback`, repeated with its token"): (
+        "test_a_rollback_is_repeated_during_a_rescale",
+    ),
     ("SELECT", "`sys.rescale`"): ("test_rescale_during_read",),
     ("INSERT", "DROP TABLE"): ("test_drop_during_append",),
     ("INSERT", "DROP and CREATE, REPLACE"): ("test_drop_and_create_during_append",),

@@ -4,6 +4,7 @@ in a process of its own, between two steps of the first.
 docs/concurrency.md is the table of these cases.
 """
 
+import json
 import shutil
 from pathlib import Path
 
@@ -163,6 +164,15 @@ def test_a_rescale_is_rolled_back(folder: str) -> None:
     assert rows(folder) == FIRST | {2: 200, 3: 300}
 
 
+def test_a_rollback_is_repeated_during_a_rescale(folder: str) -> None:
+    """Between the rescale's schema and its snapshot: both have one number of buckets in the end."""
+    history_jobs.rolled_back(folder, "1", EPOCH)
+    other = lambda: elsewhere(history_jobs.rolled_back, folder, "1", EPOCH)  # noqa: E731
+    assert meanwhile(folder, LINK, other, jobs.rescaled, folder, 2, before=2) == 3
+    jobs.written(folder, NEW)
+    assert rows(folder) == FIRST | {2: 200, 3: 300}
+
+
 def test_expiry_during_tagging(folder: str) -> None:
     """The tag is taken back: its snapshot is gone."""
     other = lambda: elsewhere(jobs.expired, folder, 1)  # noqa: E731
@@ -272,10 +282,11 @@ def test_forwarding_during_forwarding(tagged: str) -> None:
     assert history_jobs.tags_of(tagged) == ["late", "x"]
 
 
-@pytest.mark.parametrize("version", [0, 2])
-def test_rollback_during_rollback(folder: str, version: int) -> None:
+@pytest.mark.parametrize("version", [0, 2, None])
+def test_rollback_during_rollback(folder: str, version: int | None) -> None:
     """The second one, which began before the first had ended, leaves what came after that: rows,
-    though their job has a later version of the same program, tags and what streams have read.
+    though their job has a later version of the same program, or drops what snapshots say of
+    programs, as other writers do; tags and what streams have read.
     """
 
     def other() -> None:
@@ -284,8 +295,12 @@ def test_rollback_during_rollback(folder: str, version: int) -> None:
         if version:
             late.planned["epoch"] = Epoch(EPOCH.stream, version).to_json()
         assert late.run().commit() == 3
-        history_jobs.tagged(folder, "late", 3)
         table = jobs.table_of(folder)
+        if version is None:
+            path = Path(table.snapshots.path(3))
+            stored = json.loads(path.read_text())
+            path.write_text(json.dumps({**stored, "properties": {}}))
+        history_jobs.tagged(folder, "late", 3)
         consumers.note(table, "c", Position(4, late.planned["job"]))
 
     job = history_jobs.rolled_back

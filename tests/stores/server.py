@@ -143,28 +143,44 @@ def _is_googles(environ: dict[str, Any]) -> bool:
     return str(environ.get("HTTP_AUTHORIZATION", "")).startswith("Bearer ")
 
 
+def _generation(tag: str) -> str:
+    """The number of what a file holds, by its ETag."""
+    return str(int(tag.strip('"')[:15] or "0", 16))
+
+
 def _as_google(app: App) -> App:
     """Google's store of an app that is S3's. It creates exclusively if no generation of a file may
-    be there, and says 404 if a file that is to be removed is not there.
+    be there, replaces one generation, and says 404 if a file that is to be removed is not there.
     """
 
     def answered(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
         def begin(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
-            return start(status, [(n.replace("x-amz-", "x-goog-"), v) for n, v in headers], *more)
+            named = [(n.replace("x-amz-", "x-goog-"), v) for n, v in headers]
+            tags = [v for n, v in headers if n.lower() == "etag"]
+            made = [("x-goog-generation", _generation(tag)) for tag in tags]
+            return start(status, named + made, *more)
+
+        def looked() -> tuple[str, dict[str, str]]:
+            said: list[tuple[str, dict[str, str]]] = []
+            look = environ | {"REQUEST_METHOD": "HEAD", "CONTENT_LENGTH": "0"}
+            list(app(look, lambda status, headers, *_: said.append((status, dict(headers)))))
+            return said[0]
 
         if environ["HTTP_AUTHORIZATION"] != f"Bearer {TOKEN}":
             begin("401 Unauthorized", [])
             return []
-        if environ.pop("HTTP_X_GOOG_IF_GENERATION_MATCH", None) == "0":
+        generation = environ.pop("HTTP_X_GOOG_IF_GENERATION_MATCH", None)
+        if generation == "0":
             environ["HTTP_IF_NONE_MATCH"] = "*"
+        elif generation and generation != _generation(looked()[1].get("ETag", "")):
+            begin("412 Precondition Failed", [])
+            return []
         ours = [name for name in environ if name.startswith("HTTP_X_GOOG_META_")]
         environ |= {name.replace("GOOG", "AMZ"): environ[name] for name in ours}
         if environ["REQUEST_METHOD"] == "DELETE" and not environ.get("QUERY_STRING"):
-            said: list[str] = []
-            look = environ | {"REQUEST_METHOD": "HEAD"}
-            list(app(look, lambda status, *_: said.append(status)))
-            if said[0].startswith("404"):
-                begin(said[0], [])
+            status, _ = looked()
+            if status.startswith("404"):
+                begin(status, [])
                 return []
         return app(environ, begin)
 

@@ -70,6 +70,30 @@ def test_what_another_created_meanwhile_is_not_ours(options: Options) -> None:
         assert files.publish(f"{files.root}/name", b"same") == 0
 
 
+def test_an_exchange_without_an_answer_is_found_again(options: Options) -> None:
+    rule = First("PUT", 1, CUT)
+    path = f"{options['warehouse']}/name"
+    files_of(options).write(path, b"old")
+    with behind(options, rule) as files:
+        assert files.exchange(path, b"old", b"ours")
+        assert not rule.left
+        assert files.read(path) == b"ours"
+
+
+def test_what_another_writes_meanwhile_is_not_exchanged(options: Options) -> None:
+    """Right before the put arrives."""
+    other, path = files_of(options), f"{options['warehouse']}/name"
+    other.write(path, b"old")
+
+    def rule(request: Request) -> None:
+        if request.method == "PUT":
+            other.write(path, b"theirs")
+
+    with behind(options, rule) as files:
+        assert not files.exchange(path, b"old", b"ours")
+        assert files.read(path) == b"theirs"
+
+
 def test_a_create_that_never_arrives_is_not_known(options: Options) -> None:
     with (
         behind(options, First("PUT", 100, LOST)) as files,

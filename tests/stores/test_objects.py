@@ -155,6 +155,16 @@ def test_published_once_and_replaced(files: ObjectFiles) -> None:
     assert files.read(path) == b"three"
 
 
+def test_only_what_was_there_is_exchanged(files: ObjectFiles) -> None:
+    path = f"{files.root}/name"
+    assert not files.exchange(path, b"one", b"two")
+    files.write(path, b"one")
+    assert not files.exchange(path, b"other", b"two")
+    assert files.read(path) == b"one"
+    assert files.exchange(path, b"one", b"two")
+    assert files.read(path) == b"two"
+
+
 def test_errors_name_the_place_and_no_credential(options: dict[str, str]) -> None:
     (bucket,) = (name for name in kinds.BUCKETS if name in options["warehouse"])
     elsewhere = options["warehouse"].replace(bucket, "no-such-bucket-of-ours", 1)

@@ -5,6 +5,7 @@ publish one name, exactly one wins. A store that can't do that is no store of ta
 store is a class of `Files`; a new kind of object store is a `StoreKind`.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -140,6 +141,17 @@ class Files(Protocol):
 
     def replace(self, path: str, data: bytes) -> None:
         """Write a file in one step; it replaces any file of that name."""
+
+    def exchange(self, path: str, old: bytes, new: bytes) -> bool:
+        """Write a file in one step in place of one with the content `old`; False if it has another
+        by now, or is gone. File systems look right before; object stores do so in the same step.
+        """
+        with contextlib.suppress(FileNotFoundError):
+            if self.read(path) != old:
+                return False
+            self.replace(path, new)
+            return True
+        return False
 
     def publish(self, path: str, data: bytes) -> int:
         """Create the file exclusively. The result is the time, in ns by the store's clock, or 0 if

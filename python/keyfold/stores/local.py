@@ -122,6 +122,14 @@ class LocalFiles(Files):
         with self._at(path, make=True) as there, _temporary(there, data) as temporary:
             Path(temporary).replace(there)
 
+    def exchange(self, path: str, old: bytes, new: bytes) -> bool:
+        with self._at(path, make=True) as there, _temporary(there, new) as temporary:
+            with contextlib.suppress(FileNotFoundError):
+                if self.read(path) == old:
+                    Path(temporary).replace(there)
+                    return True
+            return False
+
     def publish(self, path: str, data: bytes) -> int:
         with self._at(path, make=True) as there, _temporary(there, data) as temporary:
             try:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 from obstore import open_writer
-from obstore.exceptions import AlreadyExistsError, BaseError, GenericError
+from obstore.exceptions import AlreadyExistsError, BaseError, GenericError, PreconditionError
 
 from keyfold.errors import TableError
 from keyfold.lazy import cached_property
@@ -31,7 +31,7 @@ PAUSE = 0.2
 _THROTTLED = re.compile(r"status code: (?:429|503) ")
 _PATIENCE = 7  # waits of a throttled request: a minute, as each is twice the one before
 _REFUSALS = ("PermissionDeniedError", "UnauthenticatedError", "NotSupportedError")
-_OF_FILES = ("reading", "looking for", "removing")  # a file is missing then, else the bucket
+_OF_FILES = ("reading", "looking for", "removing", "exchanging")  # one is missing, not the bucket
 _PAGE = 1000  # files that a store lists or removes at once
 _PART, _PARTS = 8 << 20, 4  # bytes of a request that writes, and requests at once
 _BUFFER = 1 << 20  # bytes for one call of the client, which costs as much as a page
@@ -172,6 +172,31 @@ class ObjectFiles(Files):
 
     def replace(self, path: str, data: bytes) -> None:
         self.write(path, data)
+
+    def exchange(self, path: str, old: bytes, new: bytes) -> bool:
+        """See `Files.exchange`. A put without an answer is sent again, and finds its own file."""
+
+        def put(key: str) -> bool:
+            found = self.client.get(key)
+            content, meta = bytes(found.bytes()), found.meta
+            if content == old:
+                mode: Any = {name: meta[name] for name in ("e_tag", "version") if meta.get(name)}
+                with contextlib.suppress(PreconditionError):
+                    self.client.put(key, new, mode=mode, use_multipart=False)
+                    return True
+                content = bytes(self.client.get(key).bytes())
+            return content == new
+
+        for attempt in range(_ATTEMPTS):
+            try:
+                return self._asked("exchanging", path, put)
+            except FileNotFoundError:
+                return False
+            except OSError:
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+            time.sleep(PAUSE * 2 ** (attempt + 1))
+        raise AssertionError("attempts end by an error")
 
     def publish(self, path: str, data: bytes) -> int:
         """See `Files.publish`. Raises UnsettledError if the store gave no answer and the file is

@@ -12,8 +12,10 @@ of the others: the table goes back and knows the token at once. Tokens of remove
 unknown again, as is what they wrote.
 """
 
+import contextlib
 import random
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from keyfold.errors import ConflictError, NotSupportedError
@@ -27,7 +29,7 @@ from keyfold.storage.history.tags import PREFIX
 from keyfold.storage.maintenance import consumers
 from keyfold.storage.maintenance.orphans import free
 from keyfold.storage.maintenance.tagging import content_of, too_late
-from keyfold.storage.metadata.documents import text_of
+from keyfold.storage.metadata.documents import document, text_of
 from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table, newest_schema
@@ -70,8 +72,9 @@ def rollback(
     with table.held() as location:
         at = replace(table.snapshots, location=location)
         move = _Move(table, at, snapshot, epoch, notes)
-        dropped = _remove_tags(table, at, snapshot.id)
+        dropped = list[Removed]()
         try:
+            _remove_tags(table, at, snapshot.id, dropped)
             _remove_above(move, tag)
         except BaseException:
             for _, path, content in dropped:
@@ -139,7 +142,7 @@ def check_alike(table: Table, snapshot: Snapshot) -> None:
 class _Move:
     """One rollback on its way: what it goes back to, the epoch and whether it `notes` that, the
     snapshot that does so, files of that one, whether that one has been in its place, and what has
-    been removed.
+    been removed, of the snapshots that were there when it `began`.
     """
 
     table: Table
@@ -147,6 +150,7 @@ class _Move:
     target: Snapshot
     epoch: Epoch | None
     notes: bool
+    began: frozenset[int] = frozenset()
     note: Snapshot | None = None
     written: list[str] = field(default_factory=list)
     is_placed: bool = False
@@ -170,22 +174,65 @@ class _Move:
         """
         return found is not None and self.epoch is not None and is_named(found, self.epoch)
 
-    def step(self, number: int, path: str) -> bytes:
-        """Remove a snapshot, or put the note in its place, and return what it was."""
-        content = self.at.files.read(path)
-        if self.note is None or number != self.note.id:
-            self.at.files.remove(path)
-            return content
-        self.is_placed = True
-        self.at.files.replace(path, text_of(self.note.to_json()))
-        return content
+    def is_passed_by(self, later: Sequence[int]) -> bool:
+        """Whether the one right above the target notes the epoch, and is not ours, and all others
+        have come after it: also those of another writer, which name no epoch.
+        """
+        first = self.at.find(self.target.id + 1)
+        if first is None or first == self.note or not self.names_epoch(first):
+            return False
+        second = self.at.find(first.id + 1)
+        is_next = second is None or second.time_millis >= first.time_millis
+        return is_next and max(later, default=first.id) == self.target.id + len(later)
 
-    def put_back(self, number: int, path: str, content: bytes) -> bool:
-        """Undo a step; False if another snapshot is there."""
-        if self.note is not None and self.at.find(number) == self.note:
-            self.at.files.replace(path, content)
+    def step(self, one: Removed) -> bool:
+        """Remove a snapshot, or put the note in its place; False if another is there by now. It is
+        known as removed before: an error may hide that it is.
+        """
+        found, path, content = one
+        self.removed.append(one)
+        if self.note is None or found.id != self.note.id:
+            self.at.files.remove(path)
             return True
-        return bool(self.at.files.publish(path, content))
+        was_placed, self.is_placed = self.is_placed, True
+        if self.at.files.exchange(path, content, text_of(self.note.to_json())):
+            return True
+        self.is_placed = was_placed
+        self.removed.pop()
+        return False
+
+    def put_back(self, one: Removed) -> bool:
+        """Undo a step; False if others have gone on from where it left the table."""
+        found, path, content = one
+        files, note = self.at.files, self.note
+        if note is None or self.at.find(found.id) != note:
+            return bool(files.publish(path, content)) or self.at.find(found.id) == found
+        ours = text_of(note.to_json())
+        if not files.exchange(path, ours, content):
+            return False
+        if self.names_epoch(self.at.find(found.id + 1)):  # committed on the note
+            files.exchange(path, content, ours)
+            return False
+        return True
+
+    def undo(self) -> bool:
+        """Put back what has been removed, from the oldest on, and take away a note that took no
+        other's place. It ends, with False, where others have gone on from there.
+        """
+        at, note, last = self.at, self.note, max(self.began, default=0)
+        if any(self.top.id < n < last and n not in self.began for n in at.ids()):
+            return False
+        latest = {one[0].id: one for one in self.removed}  # of a number that was taken anew
+        if not all(self.put_back(latest[number]) for number in sorted(latest)):
+            return False
+        if note is None or at.find(note.id) != note:
+            return True
+        if not at.exists(note.id + 1):
+            at.files.remove(at.path(note.id))
+        if at.exists(note.id + 1):
+            at.files.publish(at.path(note.id), text_of(note.to_json()))
+            return False
+        return True
 
     @property
     def is_done(self) -> bool:
@@ -201,6 +248,7 @@ def _remove_above(move: _Move, tag: str) -> None:
     if not (at.is_kept(target.id) if is_there else tag):
         raise too_late(table, target.id)
     move.make_note()
+    move.began = frozenset(at.ids())
     if is_there:
         at.start_anew(latest=target.id)  # readers climb from there: they pass no gap
     else:
@@ -213,12 +261,7 @@ def _remove_above(move: _Move, tag: str) -> None:
             move.is_placed = bool(at.files.publish(at.path(note.id), text_of(note.to_json())))
         _remove_all(move)
     except BaseException:
-        for found, path, content in reversed(move.removed):
-            if not move.put_back(found.id, path, content):
-                break
-        if note is not None and at.find(note.id) == note:
-            at.files.remove(at.path(note.id))
-        if not is_there:
+        if move.undo() and not is_there:
             at.files.remove(at.path(target.id))
         raise
     at.start_anew(latest=move.top.id)
@@ -240,28 +283,42 @@ def _remove_down(move: _Move) -> bool:
     one of them. Raises SnapshotExpiredError if an expiry is about to remove the target.
     """
     at, target = move.at, move.target
-    for number in sorted((n for n in at.ids() if n > target.id), reverse=True):
-        found, path = at.find(number), at.path(number)
-        if found is None or found == move.note:
+    later = sorted((n for n in at.ids() if n > target.id), reverse=True)
+    if move.is_passed_by(later):
+        return True
+    for number in later:
+        one = _stored(at, number)
+        if one is None or one[0] == move.note:
             continue
-        if move.names_epoch(found):
+        if move.names_epoch(one[0]):
             return True
-        content = move.step(number, path)
+        if not move.step(one):
+            return False
         above = at.find(number + 1)
         if above is not None and not move.names_epoch(above):
-            move.put_back(number, path, content)
+            move.put_back(move.removed.pop())
             return False
-        move.removed.append((found, path, content))
         if at.first_kept() > target.id:
             raise too_late(move.table, target.id)
     return move.is_done
+
+
+def _stored(at: Snapshots, number: int) -> Removed | None:
+    """A snapshot with its file, None if it is gone."""
+    while (found := at.find(number)) is not None:
+        with contextlib.suppress(FileNotFoundError):
+            content = at.files.read(at.path(number))
+            if Snapshot.from_json(document(content)) == found:
+                return found, at.path(number), content
+    return None
 
 
 def _finish(table: Table, at: Snapshots, target: Snapshot) -> list[Removed]:
     """Do what follows once the table has gone back to the target. Returns the snapshots of tags
     that were made meanwhile, and of changelogs.
     """
-    dropped = _remove_tags(table, at, target.id, is_back=True)
+    dropped = list[Removed]()
+    _remove_tags(table, at, target.id, dropped, is_back=True)
     dropped += _remove_changelogs(at, target.id)
     consumers.set_back(table, target)
     _set_buckets(table, at.location)
@@ -269,16 +326,16 @@ def _finish(table: Table, at: Snapshots, target: Snapshot) -> list[Removed]:
 
 
 def _remove_tags(
-    table: Table, at: Snapshots, snapshot_id: int, *, is_back: bool = False
-) -> list[Removed]:
-    """Remove the tags of later snapshots; once the table `is_back`, of those that are gone."""
-    found = []
+    table: Table, at: Snapshots, snapshot_id: int, found: list[Removed], *, is_back: bool = False
+) -> None:
+    """Remove the tags of later snapshots; once the table `is_back`, of those that are gone. They
+    are added to `found` beforehand.
+    """
     for tag in tags.all_of(table):
         if tag.snapshot.id > snapshot_id and not (is_back and _is_there(at, tag.snapshot)):
             path = f"{at.location}/tag/{PREFIX}{tag.name}"
             found.append((tag.snapshot, path, table.files.read(path)))
             table.files.remove(path)
-    return found
 
 
 def _gone(table: Table, at: Snapshots, dropped: list[Removed]) -> list[Removed]:

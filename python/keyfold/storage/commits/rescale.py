@@ -3,7 +3,8 @@
 Each file has its own number of buckets. Readers go by that, so none sees half of a rescale. A
 writer goes by the schema's number, and is refused if files have another. So appends are refused
 between schema and snapshot, and after a process died there. Another rescale to either number ends
-that.
+that. A rollback gives the schema the number of the files that it finds, also between schema and
+snapshot: so a rescale looks at the schema once more.
 """
 
 from __future__ import annotations
@@ -48,13 +49,17 @@ def rescale(
         schemas = Schemas(table.files, location, table.layout.name)
         before = _set(schemas, buckets)
         try:
-            return commit.rewrite(newest_schema(table), job, removed, messages, buckets)
+            published = commit.rewrite(newest_schema(table), job, removed, messages, buckets)
         except UnknownOutcomeError:
             raise
         except BaseException:
             if before != buckets:
                 take_back(table, schemas, buckets, before)
             raise
+        now = _count(schemas)
+        if published and now and now != buckets:  # a rollback came in between
+            take_back(table, schemas, now, buckets)
+        return published
 
 
 def _check(table: Table, buckets: int, removed: Sequence[LiveFile]) -> None:
@@ -80,13 +85,20 @@ def _set(schemas: Schemas, buckets: int) -> int:
     return parse(schemas.change("sys.rescale", changed).layout).bucket
 
 
+def _count(schemas: Schemas) -> int | None:
+    """The number of buckets in the newest schema, None if there is no schema any more."""
+    newest = schemas.latest_id()
+    return None if newest is None else parse(schemas.read(newest).layout).bucket
+
+
 def take_back(table: Table, schemas: Schemas, buckets: int, before: int) -> None:
     """Set the number of buckets that the files have, or `before` if there are several or no files;
     not if another job has set one since.
     """
-    schema_id = schemas.latest_id()
-    if schema_id is None or parse(schemas.read(schema_id).layout).bucket != buckets:
-        return
-    base = table.snapshots.latest()
-    totals = set() if base is None else table.live(base.id).bucket_counts()
-    _set(schemas, totals.pop() if len(totals) == 1 else before)
+    while _count(schemas) == buckets:
+        base = table.snapshots.latest()
+        totals = set() if base is None else table.live(base.id).bucket_counts()
+        buckets = totals.pop() if len(totals) == 1 else before
+        _set(schemas, buckets)
+        if table.snapshots.latest() == base:  # else another rescale may have come in between
+            return
