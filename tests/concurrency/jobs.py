@@ -135,7 +135,7 @@ class Changes(Write):
         told = {"command": command, "reads": reads, "assigned": assigned, "has_kinds": True}
         stored = stored_sequences(self.table.layout) if reads else {}
         self._stored = tuple(stored.values())
-        asked = question(
+        self._question = question(
             self.table,
             place,
             columns=self.table.layout.arrow_schema.names,
@@ -144,7 +144,11 @@ class Changes(Write):
             filters=[],
             changes=told | {"stored": self._stored},
         )
-        self.planned = commit.plan_write(asked)["write"]
+        self.plan()
+
+    def plan(self) -> None:
+        """Plan it anew, on what it has read."""
+        self.planned = commit.plan_write(self._question)["write"]
         self.messages: list[str] = []
 
     def run(self, tasks: int = 1) -> "Changes":

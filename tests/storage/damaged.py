@@ -4,9 +4,9 @@ import random
 from pathlib import Path
 
 from keyfold.files import footers
-from keyfold.storage import table
 from keyfold.storage.maintenance import restarts
 from keyfold.storage.metadata import manifest_columns, manifests, snapshot_files
+from keyfold.storage.schema import kept_schemas
 from keyfold.storage.table import Table
 
 KINDS = ("data file", "manifest", "base list", "delta list", "snapshot", "schema")
@@ -50,5 +50,5 @@ def forget() -> None:
     snapshot_files.LISTS.clear()
     restarts.FOLLOWS.clear()
     snapshot_files.LIVE.clear()
-    table.SCHEMAS.clear()
+    kept_schemas.KEPT.clear()
     footers.KEPT.clear()

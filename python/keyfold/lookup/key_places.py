@@ -75,7 +75,7 @@ class LookupRequest(Wire):
 
     columns: tuple[str, ...]
     layout: TableLayout
-    snapshot: int
+    snapshot: Mapping[str, Any]
     tag: str
     filters: tuple[Predicate, ...]
     parts: Mapping[str, Any]

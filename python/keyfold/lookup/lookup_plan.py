@@ -73,9 +73,9 @@ def is_by_partition(table: Table, most: int) -> bool:
 
 def _files_of(table: Table) -> int:
     """The number of files in the table's snapshot, as the lists of its manifests say it."""
-    if table.snapshot_id is None:
+    snapshot = table.snapshot
+    if snapshot is None:
         return 0
-    snapshot = table.snapshots.read(table.snapshot_id)
     with table.reading(snapshot):
         return listed_count(table.manifests, snapshot)
 

@@ -50,13 +50,15 @@ def _request(
     table: Table, columns: Sequence[str], filters: Sequence[Predicate], parts: Mapping[str, Any]
 ) -> LookupRequest | None:
     """The request that tasks plan by, None if the driver is to plan."""
-    layout, snapshot = table.layout, table.snapshot_id
+    layout, snapshot = table.layout, table.snapshot
     if snapshot is None or table.staged is not None or not is_by_partition(table, MANY_FILES):
         return None
     if pruning(layout, parse(layout), filters).by_partition:
         return None
     check_mergeable(layout, divided(layout, columns)[0])
-    return LookupRequest(tuple(columns), layout, snapshot, table.tag, tuple(filters), parts)
+    return LookupRequest(
+        tuple(columns), layout, snapshot.as_read(), table.tag, tuple(filters), parts
+    )
 
 
 class PlansOfKeys:

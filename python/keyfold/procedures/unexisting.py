@@ -39,9 +39,9 @@ def _remove(call: ProcedureCall, dry_run: bool) -> Rows:
 
 def _places(table: Table) -> dict[Place, list[LiveFile]]:
     """The files of the newest snapshot by their buckets."""
-    if table.snapshot_id is None:
+    snapshot = table.snapshot
+    if snapshot is None:
         return {}
-    snapshot = table.snapshots.read(table.snapshot_id)
     with table.reading(snapshot):
         return by_place(live_of_snapshot(table.manifests, snapshot).files())
 

@@ -75,11 +75,13 @@ def row_changes(table: Table, question: Frame) -> RowChangeJob | None:
     if told is None:
         return None
     reads_rows = told["reads"] or table.options.changelog_producer == INPUT
-    reads = question["table"]["snapshot_id"] or 0 if reads_rows else None
+    handle = question["table"]
+    reads = handle["snapshot_id"] or 0 if reads_rows else None
+    read_job = (handle["known"] or {}).get("commitUser") if reads_rows else None
     stored = tuple(table.layout.column(name).name for name in told["stored"])
     is_once = bool(told.get("is_once"))
     return RowChangeJob(
-        told["command"], reads, told["assigned"], stored, told["has_kinds"], is_once
+        told["command"], reads, told["assigned"], stored, told["has_kinds"], is_once, read_job
     )
 
 

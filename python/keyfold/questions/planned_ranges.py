@@ -42,7 +42,7 @@ def plan_by_tasks(
         **{name: question.get(name) for name in _REQUEST},
         "options": request.options,
         "layout": table.layout.to_json(),
-        "snapshot": table.snapshot_id,
+        "snapshot": None if table.snapshot is None else table.snapshot.as_read(),
         "tag": table.tag,
         **functions_for(question, table.layout),
     }

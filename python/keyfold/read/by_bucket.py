@@ -68,9 +68,9 @@ def _has_other_buckets(table: Table, number: int) -> bool:
     """Whether a file is of another number of buckets. Manifests are read if their lists don't say
     that none is.
     """
-    if table.snapshot_id is None:
+    snapshot = table.snapshot
+    if snapshot is None:
         return False
-    snapshot = table.snapshots.read(table.snapshot_id)
     with table.reading(snapshot):
         if are_all_of(table.manifests, snapshot, number):
             return False

@@ -100,9 +100,8 @@ def _scaled(column: ColumnStatistics, kind: DataType, rows: int, before: int) ->
 
 
 def _stored(table: Table) -> TableStatistics | None:
-    if table.snapshot_id is None:
-        return None
-    name = table.snapshots.read(table.snapshot_id).statistics
+    snapshot = table.snapshot
+    name = None if snapshot is None else snapshot.statistics
     return (name and table_statistics.read(table.files, table.layout.location, name)) or None
 
 
@@ -114,7 +113,6 @@ def _by_name(layout: TableLayout, found: TableStatistics) -> dict[str, ColumnSta
 
 def _rows_stored(table: Table, found: TableStatistics) -> int:
     """The number of stored rows when the table was analyzed; that of now if it is forgotten."""
-    assert table.snapshot_id is not None
-    then = table.snapshots.find(found.snapshot_id)
-    now = table.snapshots.read(table.snapshot_id)
-    return (then or now).total_record_count or 0
+    then = table.snapshots.find(found.snapshot_id) or table.snapshot
+    assert then is not None
+    return then.total_record_count or 0

@@ -76,10 +76,10 @@ def look(
 
 def _snapshots(table: Table, *, history: bool) -> Iterator[Snapshot]:
     """From the newest on. Those that expire meanwhile are left out."""
-    if table.snapshot_id is None:
+    if table.snapshot is None:
         return
     if not history:
-        yield table.snapshots.read(table.snapshot_id)
+        yield table.snapshot
         return
     for number in sorted(table.snapshots.ids()):
         with suppress(SnapshotExpiredError):

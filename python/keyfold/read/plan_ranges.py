@@ -7,7 +7,7 @@ and a task is told the number of its range alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -21,6 +21,7 @@ from keyfold.storage.metadata.manifest_columns import VIEWS
 from keyfold.storage.metadata.manifests import CACHE
 from keyfold.storage.metadata.partition_bounds import Bounds, Partition, PartitionBounds
 from keyfold.storage.metadata.snapshot_files import listed_of
+from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.stores.opened import store_of
 from keyfold.wire.layout import TableLayout
@@ -135,10 +136,11 @@ def of_range(table: Table, request: ReadRequest, number: int) -> ReadRequest:
     return replace(request, within=found[number], cores=cores)
 
 
-def opened_in_task(layout: TableLayout, snapshot: int, tag: str) -> Table:
-    """A table at a snapshot, as a task opens it; its process keeps few manifests."""
+def opened_in_task(layout: TableLayout, snapshot: Mapping[str, Any], tag: str) -> Table:
+    """A table at a snapshot, given as JSON, as a task opens it; its process keeps few manifests."""
     if budget.is_capped():
         CACHE.bound(KEPT_BYTES)
         VIEWS.bound(_VIEW_BYTES)
     files = store_of(layout.location, layout.store).within(layout.location)
-    return Table(files, "", "", layout.name, layout, snapshot, tag=tag)
+    known = Snapshot.from_json(snapshot)
+    return Table(files, "", "", layout.name, layout, known.id, tag=tag, known=known)

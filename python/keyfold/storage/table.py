@@ -1,7 +1,8 @@
 """A table at one schema version, as planning and committing use it.
 
 The handle is what the JVM carries between questions: it names the table, its schema and the
-snapshot it was loaded at, so that all scans of one query read one snapshot.
+snapshot it was loaded at, and holds the latter, so that all scans of one query read one snapshot:
+another may have its number after a rollback.
 """
 
 import contextlib
@@ -19,7 +20,6 @@ from keyfold.options.auto_cdc import as_seen
 from keyfold.options.clusters import bucketing
 from keyfold.options.declared import TableOptions
 from keyfold.options.parsing import parse
-from keyfold.resources.cache import Cache
 from keyfold.storage import support
 from keyfold.storage.jdbc.locks import lock_of
 from keyfold.storage.metadata.entries import LAST_SEQUENCE, LiveFile, RowShapes, highest_sequence
@@ -30,7 +30,8 @@ from keyfold.storage.metadata.snapshots import Lock, Snapshot, Snapshots
 from keyfold.storage.metadata.staged import StagedSnapshots, StagedState
 from keyfold.storage.rest.data_tokens import of_table
 from keyfold.storage.rest.tables import TableServer, server_of
-from keyfold.storage.schema.schemas import Schemas, StoredSchema
+from keyfold.storage.schema.kept_schemas import read_schema, stamp_of
+from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.schema.shown import column_json, shown_properties
 from keyfold.stores.files import Files
 from keyfold.stores.opened import open_files
@@ -41,7 +42,6 @@ from keyfold.wire.specs import SchemaColumns
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
-SCHEMAS: Cache[StoredSchema] = Cache(256)
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class Table:
     is_past: bool = False  # it was asked for as it was at `snapshot_id`, and is only read
     tag: str = ""  # the tag that keeps this snapshot
     staged: StagedState | None = field(default=None, compare=False, repr=False)  # of a transaction
+    known: Snapshot | None = field(default=None, compare=False, repr=False)  # the one at load
 
     @cached_property
     def shapes(self) -> RowShapes:
@@ -90,7 +91,7 @@ class Table:
         """The layout at another schema version."""
         if schema_id == self.layout.schema_id:
             return self.layout
-        return _read_schema(self.schemas, schema_id).layout
+        return read_schema(self.schemas, schema_id).layout
 
     def stored_schemas(self, files: Iterable[LiveFile]) -> dict[int, SchemaColumns]:
         """The columns of each older schema of files, which `stored_columns` has checked."""
@@ -121,45 +122,58 @@ class Table:
         self._check_files(found)
         return found, total
 
+    @cached_property
+    def snapshot(self) -> Snapshot | None:
+        """The snapshot of this handle, None without data. Raises as `Snapshots.read`."""
+        known = self.known if self.staged is None else None
+        if known is None or known.id != self.snapshot_id:
+            return None if self.snapshot_id is None else self.snapshots.read(self.snapshot_id)
+        if not self.tag and not self.snapshots.exists(known.id):
+            raise self.snapshots.gone(known.id, job=known.commit_user)
+        return known
+
+    def at(self, snapshot: Snapshot) -> "Table":
+        """The table at another snapshot."""
+        return replace(self, snapshot_id=snapshot.id, known=snapshot)
+
     def _where(self, snapshot_id: int | None, asked: Asked) -> tuple[LiveFiles, int]:
-        wanted = self.snapshot_id if snapshot_id is None else snapshot_id
-        if wanted is None:
+        snapshot = self.snapshot if snapshot_id is None else self.snapshots.read(snapshot_id)
+        if snapshot is None:
             return LiveFiles((), ()), 0
-        snapshot = self.snapshots.read(wanted)
         with self.reading(snapshot):
             find = seen_where if self.options.bucket == POSTPONED else live_where
             return find(self.manifests, snapshot, asked)
 
     def reading(self, snapshot: Snapshot | None) -> AbstractContextManager[None]:
         """A context for reading files that the snapshot names (`snapshot_folder.reading`)."""
-        number = None if snapshot is None else self._published(snapshot.id)
-        job = "" if snapshot is None or self.staged is not None else snapshot.commit_user
-        return reading(self.layout, self.files, number, self.snapshots.keeper, job)
+        return reading(self.layout, self.files, *self._names(snapshot).values())
 
-    def _published(self, number: int | None) -> int | None:
-        """The snapshot that names the files of one, also if only a transaction sees that."""
-        return number if self.staged is None else self.staged.named_by(number)
+    def _names(self, snapshot: Snapshot | None) -> dict[str, Any]:
+        keeper = self.snapshots.keeper
+        number, job = (snapshot.id, snapshot.commit_user) if snapshot else (None, "")
+        if self.staged is not None:
+            number, job = self.staged.named_by(number), ""
+        return {"snapshot": number, "keeper": keeper, "job": job}
 
     @property
     def named_by(self) -> dict[str, Any]:
         """The fields of a `ScanSpec` that say what names the files of this handle."""
-        return {"snapshot": self._published(self.snapshot_id), "keeper": self.snapshots.keeper}
+        return self._names(self.snapshot)
 
     def reading_files(self) -> AbstractContextManager[None]:
         """A context for reading files that the snapshot of this handle names."""
-        return reading(self.layout, self.files, *self.named_by.values())
+        return self.reading(self.snapshot)
 
     def highest_sequence(self, snapshot_id: int | None = None) -> int:
         """A sequence number that none of any live file is above, -1 without data."""
-        wanted = self.snapshot_id if snapshot_id is None else snapshot_id
-        if wanted is None:
+        snapshot = self.snapshot if snapshot_id is None else self.snapshots.read(snapshot_id)
+        if snapshot is None:
             return -1
-        snapshot = self.snapshots.read(wanted)
         with self.reading(snapshot):
             found = number_above(self.manifests, snapshot, self.snapshots.find)
         if found < LAST_SEQUENCE:
             return found
-        highest = self.live(wanted).highest()  # the file of that number may be deleted
+        highest = self.live(snapshot_id).highest()  # the file of that number may be deleted
         return highest_sequence([] if highest is None else [highest])
 
     def check_format(self) -> None:
@@ -202,10 +216,9 @@ class Table:
     @cached_property
     def checked_snapshot(self) -> Snapshot | None:
         """The snapshot of this handle, of a schema that is there."""
-        if self.snapshot_id is None:
-            return None
-        snapshot = self.snapshots.read(self.snapshot_id)
-        self.check_schema_of(snapshot)
+        snapshot = self.snapshot
+        if snapshot is not None:
+            self.check_schema_of(snapshot)
         return snapshot
 
     def _check_files(self, live: LiveFiles) -> None:
@@ -248,6 +261,7 @@ class Table:
             "location": self.layout.location,
             "schema_id": self.layout.schema_id,
             "snapshot_id": self.snapshot_id,
+            "known": None if self.known is None else self.known.as_read(),
             "identity": self.layout.identity,
             "uuid": self.uuid,
             "branch": self.layout.branch,
@@ -269,9 +283,14 @@ class Table:
         return not self.options.orders_records
 
     @property
+    def _version(self) -> str:
+        made = "" if self.known is None else f":{self.known.delta_manifest_list}"
+        return f"{self.layout.schema_id}:{self.snapshot_id or 0}{made}"
+
+    @property
     def birth(self) -> str:
         """An id that stays if the table is altered, and changes if it is dropped and made anew."""
-        return _stamp(self.schemas, 0) or self.layout.identity
+        return stamp_of(self.schemas, 0) or self.layout.identity
 
     def describe(self) -> dict[str, Any]:
         """The table as the JVM shows it to Spark (JSON)."""
@@ -281,7 +300,7 @@ class Table:
             "namespace": [self.namespace],
             "table": self.table,
             "id": self.birth,
-            "version": f"{layout.schema_id}:{self.snapshot_id or 0}",
+            "version": self._version,
             "columns": [column_json(layout, column) for column in layout.columns],
             "primary_key": list(layout.primary_key),
             "partitioning": list(layout.partition_keys),
@@ -318,18 +337,18 @@ def load(
     schemas = Schemas(files, location, sql_name(catalog, namespace, table), branch)
     # The snapshot is read first: the schemas of all its files exist by then.
     try:
-        snapshot_id = Snapshots(files, home(location, branch)).latest_id()
+        snapshot_id, known = Snapshots(files, home(location, branch)).newest()
     except CorruptDataError:
         if schemas.latest_id() is not None:
             raise
-        snapshot_id = None  # it is being dropped
+        snapshot_id, known = None, None  # it is being dropped
     schema_id = schemas.latest_id()
     if schema_id is None:
         if snapshot_id is not None and files.is_local and not branch:
             raise damage.without_schemas(schemas.folder, schemas.name, snapshot_id)
         return None
-    layout = _read_schema(schemas, schema_id).layout
-    return Table(files, catalog, namespace, table, layout, snapshot_id)
+    layout = read_schema(schemas, schema_id).layout
+    return Table(files, catalog, namespace, table, layout, snapshot_id, known=known)
 
 
 def open_handle(
@@ -348,13 +367,15 @@ def open_handle(
     schemas = Schemas(files, location, sql_name(*path), branch)
     if is_past and latest:
         raise NotSupportedError(_of_the_past(schemas.name, handle["snapshot_id"]))
-    if _stamp(schemas, handle["schema_id"]) != handle["identity"]:
+    if stamp_of(schemas, handle["schema_id"]) != handle["identity"]:
         raise changed(schemas.name)
-    layout = _read_schema(schemas, handle["schema_id"]).layout
+    layout = read_schema(schemas, handle["schema_id"]).layout
     snapshot_id = Snapshots(files, layout.home).latest_id() if latest else handle["snapshot_id"]
+    stored = None if latest else handle.get("known")
+    known = None if stored is None else Snapshot.from_json(stored)
     server = server_of(catalog_options, *path[1:], uuid)
     lock = lock_of(catalog_options, location, *path[1:])
-    return Table(files, *path, layout, snapshot_id, uuid, server, lock, is_past, tag)
+    return Table(files, *path, layout, snapshot_id, uuid, server, lock, is_past, tag, known=known)
 
 
 def open_newest(handle: Mapping[str, Any], catalog_options: Mapping[str, str]) -> Table:
@@ -369,7 +390,7 @@ def newest_schema(table: Table) -> Table:
     newest = table.schemas.latest_id()
     if newest is None:
         raise changed(table.layout.name)
-    return replace(table, layout=_read_schema(table.schemas, newest).layout)
+    return replace(table, layout=read_schema(table.schemas, newest).layout)
 
 
 def _of_the_past(name: str, snapshot_id: int | None) -> str:
@@ -377,23 +398,3 @@ def _of_the_past(name: str, snapshot_id: int | None) -> str:
         f"table {name} can't be written as it was at snapshot {snapshot_id}: write the table "
         "itself, a branch made from a tag, or roll the table back"
     )
-
-
-def _stamp(schemas: Schemas, schema_id: int) -> str:
-    with contextlib.suppress(FileNotFoundError):
-        return schemas.files.stamp(schemas.path(schema_id))
-    return ""
-
-
-def _read_schema(schemas: Schemas, schema_id: int) -> StoredSchema:
-    identity = _stamp(schemas, schema_id)
-    where = f"{schemas.folder} {schemas.name} {sorted(schemas.files.options.items())}"
-    key = (where, schema_id, identity)
-    found = SCHEMAS.get(key)
-    if found is not None:
-        return found
-    read = schemas.read(schema_id)
-    layout = replace(read.layout, identity=identity, store=schemas.files.options)
-    found = replace(read, layout=layout)
-    SCHEMAS.put(key, found)
-    return found

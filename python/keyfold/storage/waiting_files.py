@@ -20,9 +20,9 @@ _TO_BUCKETS = "sys.compact (in Python table.compact()) gives them their buckets"
 
 def waiting(table: Table, takes: Callable[[Partition], bool] | None = None) -> list[LiveFile]:
     """The files of rows that wait in the handle's snapshot, in partitions that are taken."""
-    if table.options.bucket != POSTPONED or table.snapshot_id is None:
+    snapshot = table.snapshot if table.options.bucket == POSTPONED else None
+    if snapshot is None:
         return []
-    snapshot = table.snapshots.read(table.snapshot_id)
     with table.reading(snapshot):
         return postponed_of(table.manifests, snapshot, takes)
 

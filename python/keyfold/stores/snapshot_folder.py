@@ -46,20 +46,25 @@ class SnapshotFolder:
         """Id of the newest snapshot, None for a table without data. Raises CorruptDataError if the
         table has lost all of its snapshots.
         """
-        found = self.hint("LATEST")
         for _ in range(_LOOKS):
-            if found is None or not self.exists(found):
-                found = max(self.ids(), default=None)
-            if found is None:
-                if not self.check_not_lost():
-                    continue
-                return None
-            while self.exists(found + 1):
-                found += 1
-            if self.exists(found):
+            found = self.climbed()
+            if found is None or self.exists(found):
                 return found
             # It expired while we went up: those above may have too.
         raise CorruptDataError(f"the snapshots of the table at {self.location} come and go")
+
+    def climbed(self) -> int | None:
+        """The id of the newest snapshot, which may be gone by now; None without data."""
+        found = self.hint("LATEST")
+        if found is None or not self.exists(found):
+            found = max(self.ids(), default=None)
+        while found is None:
+            if self.check_not_lost():
+                return None
+            found = max(self.ids(), default=None)
+        while self.exists(found + 1):
+            found += 1
+        return found
 
     def earliest_id(self) -> int | None:
         """Id of the oldest snapshot, None for a table without data."""
@@ -195,7 +200,7 @@ def reading_each(scan: ScanSpec, items: Iterator[Item]) -> Iterator[Item]:
 def reading_files(scan: ScanSpec) -> contextlib.AbstractContextManager[None]:
     """Surrounds what reads files of a scan's snapshot (`reading`)."""
     store = store_of(scan.layout.location, scan.layout.store)
-    return reading(scan.layout, store, scan.snapshot, scan.keeper)
+    return reading(scan.layout, store, scan.snapshot, scan.keeper, scan.job)
 
 
 def stamp(layout: TableLayout, files: Files) -> str:

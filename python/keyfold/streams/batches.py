@@ -73,7 +73,7 @@ def following(
     """
     check(table, start)
     if start.index is not None:
-        units = _units(replace(table, snapshot_id=start.snapshot), start, rows)
+        units = _units(replace(table, snapshot_id=start.snapshot, known=None), start, rows)
         index = start.index + _admitted((totals(unit) for unit in units[start.index :]), limits)
         return offset_at(table, start.snapshot, index if index < len(units) else None)
     latest = table.snapshot_id or 0
@@ -143,7 +143,8 @@ def plan_batch(
     the splits of each task.
     """
     check(table, start)
-    pinned = replace(table, snapshot_id=end.snapshot or None)  # 0 is before the first snapshot
+    # 0 is before the first snapshot
+    pinned = replace(table, snapshot_id=end.snapshot or None, known=None)
     request = ReadRequest(columns, options=options, cores=cores)
     if start.index is not None:
         least = changelog_level(table.options) if rows.is_rows else 0

@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from keyfold.errors import SnapshotExpiredError
@@ -39,7 +39,7 @@ class _Newest:
     def of(table: Table, looked: float) -> _Newest:
         number = table.snapshot_id  # which another snapshot may have after a rollback
         stamp = "" if number is None else table.files.stamp(table.snapshots.path(number))
-        return _Newest(table, stamp, looked)
+        return _Newest(replace(table, known=None), stamp, looked)  # it is read after its stamp
 
     def is_like(self, other: _Newest) -> bool:
         """Whether look-ups see the same in both."""

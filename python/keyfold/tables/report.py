@@ -122,7 +122,7 @@ def report(loaders: Iterable[tuple[str, Callable[[], Table]]], *, orphans: bool)
 
 
 def _of_table(name: str, table: Table, now: float, *, orphans: bool) -> TableReport:
-    snapshot = None if table.snapshot_id is None else table.snapshots.read(table.snapshot_id)
+    snapshot = table.snapshot
     buckets = of_table(table)
     lost = remove_orphans(table, None, dry_run=True) if orphans else None
     size = sum(one.bytes for one in buckets)

@@ -209,7 +209,8 @@ class ScanSpec(Wire):
     predicates over other columns: rows that fail them may be left out. `verify` says that the
     checksums of read files are compared. `metadata` are metadata columns, behind the others.
     `snapshot` names the files, or is the oldest one that does; None if none does yet. `keeper` is
-    the file below the table's home that keeps it though it has expired, if there is one.
+    the file below the table's home that keeps it though it has expired, if there is one; `job` is
+    the one that made it, if that is known, as a rollback may give its number to another.
     """
 
     layout: TableLayout
@@ -224,6 +225,7 @@ class ScanSpec(Wire):
     is_top: bool = False
     snapshot: int | None = None
     keeper: str = ""
+    job: str = ""
 
 
 @dataclass(frozen=True)

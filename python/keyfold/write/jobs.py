@@ -63,7 +63,8 @@ from keyfold.write.targets import (  # fmt: skip
 class RowChangeJob:
     """A statement that changes rows, as its job is planned: `reads` is the snapshot that it has
     read, 0 without data, None if it has read none. Its UPDATEs set the columns `assigned`, None if
-    nobody knows which. `stored`, `has_kinds` and `counts_deletes` are those of RowChanges.
+    nobody knows which. `stored`, `has_kinds`, `counts_deletes` and `read_job` are those of
+    RowChanges.
     """
 
     command: str
@@ -72,14 +73,13 @@ class RowChangeJob:
     stored: tuple[str, ...] = ()
     has_kinds: bool = True
     counts_deletes: bool = False
+    read_job: str | None = None
 
     def wire(self, table: Table) -> RowChanges:
         """The part of it that tasks and the commit must know."""
         is_unique = self.command != "DELETE"
-        read = table.snapshots.find(self.reads) if self.reads else None
-        job = None if read is None else read.commit_user
         given = self.has_kinds, self.stored, is_unique, self.counts_deletes
-        return RowChanges(self.reads, *given, job)
+        return RowChanges(self.reads, *given, self.read_job)
 
 
 def plan_job(
@@ -186,7 +186,7 @@ def _rows_before(table: Table, spec: WriteSpec) -> PlannedLookups | None:
         return None
     if not changes.has_kinds and not options.engine.is_default:
         return None  # rows that are inserted fold
-    read = replace(table, snapshot_id=changes.reads or None)
+    read = replace(table, snapshot_id=changes.reads or None, known=None)
     read.check_format()
     return lookups(as_changed(read), spec.layout.arrow_schema.names)
 
@@ -270,7 +270,7 @@ def publish(
         remove_files(spec.layout, (one for one in given if one.partition not in kept))
     published = followed(as_asked, found)
     if published is not None and looks:
-        expire_due(replace(table, snapshot_id=published))
+        expire_due(replace(table, snapshot_id=published, known=None))
     return published
 
 

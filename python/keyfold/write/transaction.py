@@ -39,7 +39,7 @@ class TransactionJob:
     def __init__(self, table: Table, epoch: Epoch | None) -> None:
         table.check_writable(rows=True)
         _check_order(table)
-        base = None if table.snapshot_id is None else table.snapshots.read(table.snapshot_id)
+        base = table.snapshot
         self.is_repeated = epoch is not None and is_committed(table, epochs_of(table, base), epoch)
         self.table = table
         self.reads = False

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from keyfold.errors import CorruptDataError, TableError, UnknownOutcomeError
 from keyfold.storage.commits import commit, epochs
-from keyfold.storage.commits.epochs import PROPERTY
+from keyfold.storage.commits.epochs import STREAMS
 from keyfold.storage.metadata.snapshots import Snapshot
 from keyfold.storage.table import Table
 from keyfold.wire.specs import Epoch, WriteSpec
@@ -146,7 +146,7 @@ def test_old_entries_are_dropped(tmp_path: Path) -> None:
     append(found, Epoch("q", 3))
     old = int(time.time() * 1000) - 3_700_000
     stored = json.dumps({"last": {"q": [3, old]}, "lost": old})
-    rewrite(found, 1, {"properties": {PROPERTY: stored}})
+    rewrite(found, 1, {"properties": {STREAMS: stored}})
     assert append(found, Epoch("q", 3)) is None, "as long as it is there, it counts"
     append(found)
     assert epochs.epochs_of(found, found.snapshots.latest()) == epochs.Epochs()
@@ -157,7 +157,7 @@ def test_too_many_streams(tmp_path: Path) -> None:
     now = int(time.time() * 1000)
     append(found)
     last = {f"app-{number}": [1, now] for number in range(1000)}
-    rewrite(found, 1, {"properties": {PROPERTY: json.dumps({"last": last})}})
+    rewrite(found, 1, {"properties": {STREAMS: json.dumps({"last": last})}})
     assert append(found, Epoch("app-5", 2)) == 2
     with pytest.raises(TableError, match=r"1001 streams .*few txnAppId"):
         append(found, Epoch("another", 1))
@@ -168,8 +168,8 @@ def test_too_many_streams(tmp_path: Path) -> None:
 def test_a_damaged_property(tmp_path: Path, text: str) -> None:
     found = tables.table(tmp_path)
     append(found)
-    rewrite(found, 1, {"properties": {PROPERTY: text}})
-    with pytest.raises(CorruptDataError, match=PROPERTY):
+    rewrite(found, 1, {"properties": {STREAMS: text}})
+    with pytest.raises(CorruptDataError, match=STREAMS):
         append(found)
 
 

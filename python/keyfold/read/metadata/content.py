@@ -237,8 +237,8 @@ BUCKETS = MetadataTable(
 
 
 def _manifests(table: Table) -> Iterator[tuple[Record, Table]]:
-    if table.snapshot_id is not None:
-        listed = table.manifests.listed(table.snapshots.read(table.snapshot_id))
+    if table.snapshot is not None:
+        listed = table.manifests.listed(table.snapshot)
         yield from ((record, table) for record in listed)
 
 

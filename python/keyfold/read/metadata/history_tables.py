@@ -35,7 +35,7 @@ def _snapshots(table: Table) -> Iterator[Any]:
 
 def _statistics(table: Table) -> Iterator[Any]:
     """The statistics that the snapshot names, if it names any."""
-    name = table.snapshots.read(table.snapshot_id).statistics if table.snapshot_id else None
+    name = None if table.snapshot is None else table.snapshot.statistics
     found = name and table_statistics.read(table.files, table.layout.location, name)
     if found:
         yield found

@@ -63,7 +63,7 @@ def clone(table: Table, catalog: Catalog, namespace: str, name: str, threads: in
             "can't appear in one step; INSERT INTO a new table SELECT * FROM this one"
         )
     table.check_readable()
-    snapshot = None if table.snapshot_id is None else table.snapshots.read(table.snapshot_id)
+    snapshot = table.snapshot
     if snapshot is not None:  # the changelog is not copied
         snapshot = replace(
             snapshot,

@@ -19,11 +19,10 @@ from dataclasses import dataclass, field
 from keyfold.errors import CorruptDataError, TableError, UnknownOutcomeError
 from keyfold.options.declared import TableOptions
 from keyfold.storage.metadata.avro_records import is_long
-from keyfold.storage.metadata.snapshots import Snapshot
+from keyfold.storage.metadata.snapshots import STREAMS, Snapshot
 from keyfold.storage.table import Table
 from keyfold.wire.specs import Epoch
 
-PROPERTY = "keyfold.streams"
 _MOST = 1000  # streams that a snapshot names
 
 
@@ -48,7 +47,7 @@ def epochs_of(table: Table, snapshot: Snapshot | None) -> Epochs:
     """
     found = snapshot
     while found is not None:
-        text = (found.properties or {}).get(PROPERTY)
+        text = (found.properties or {}).get(STREAMS)
         if text is not None:
             return _parsed(table, found.id, text)
         if found.id == 1:
@@ -75,7 +74,7 @@ def _parsed(table: Table, snapshot_id: int, text: str) -> Epochs:
 
 def _damaged(table: Table, snapshot_id: int, text: str) -> CorruptDataError:
     return CorruptDataError(
-        f"property {PROPERTY} of {table.snapshots.path(snapshot_id)}: expected the last epoch of "
+        f"property {STREAMS} of {table.snapshots.path(snapshot_id)}: expected the last epoch of "
         f"each stream, found {text[:200]}"
     )
 
@@ -96,7 +95,7 @@ def is_committed(table: Table, found: Epochs, epoch: Epoch) -> bool:
     raise UnknownOutcomeError(
         f"whether epoch {epoch.number} of stream {epoch.stream} was committed to table "
         f"{table.layout.name} is not known: commits of another writer have dropped property "
-        f"{PROPERTY} of the snapshots, and those that had it have expired. If the last rows of the "
+        f"{STREAMS} of the snapshots, and those that had it have expired. If the last rows of the "
         "stream are not in the table, or may be there twice, write with the option "
         "accept-lost-epochs = true"
     )
@@ -115,7 +114,7 @@ def _lower(table: Table, epoch: Epoch, last: int) -> TableError:
 
 def is_named(snapshot: Snapshot, epoch: Epoch) -> bool:
     """Whether a snapshot itself names an epoch, or a later one, as the last one of its stream."""
-    text = (snapshot.properties or {}).get(PROPERTY, "")
+    text = (snapshot.properties or {}).get(STREAMS, "")
     with contextlib.suppress(ValueError, TypeError, LookupError):  # damage, or one that names none
         return bool(json.loads(text)["last"][epoch.stream][0] >= epoch.number)
     return False
@@ -157,4 +156,4 @@ def carried(table: Table, found: Epochs, epoch: Epoch | None) -> Mapping[str, st
                 "with growing txnVersion, or shorten the time"
             )
     lost = found.lost if found.lost is not None and found.lost >= oldest else None
-    return {PROPERTY: Epochs(last, lost).text()}
+    return {STREAMS: Epochs(last, lost).text()}

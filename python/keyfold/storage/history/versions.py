@@ -143,7 +143,7 @@ def snapshot_of_id(table: Table, snapshot_id: int) -> Found:
 
 def _at(table: Table, snapshot: Snapshot, tag: str) -> Table:
     layout = table.schema(snapshot.schema_id)
-    return replace(table, layout=layout, snapshot_id=snapshot.id, is_past=True, tag=tag)
+    return replace(table.at(snapshot), layout=layout, is_past=True, tag=tag)
 
 
 def resolve(table: Table, text: str) -> Found:

@@ -10,7 +10,7 @@ import re
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ParamSpec, TypeVar
 
 from keyfold.errors import CorruptDataError, SnapshotExpiredError
@@ -34,6 +34,7 @@ PARTITIONS, ROWS, SHOWN_ROWS = "partitions", "rows", "rows, as deleted"
 # A property: the first of the snapshots up to this one whose times never go back.
 IN_ORDER = "keyfold.in-order-from"
 HIGHEST = "keyfold.highest-sequence"  # a property: no row has a sequence number above it
+STREAMS = "keyfold.streams"  # a property: the streams that write, and the last epoch of each
 BATCH_COMMIT_IDENTIFIER = (1 << 63) - 1  # no stream counts these commits
 _FIELDS: dict[str, Check] = {
     "id": is_long,
@@ -122,6 +123,11 @@ class Snapshot:
             return None
         return -1 if text == "-1" else _number(text)
 
+    def as_read(self) -> dict[str, Any]:
+        """The JSON of it without what only commits read, which may be long."""
+        told = {k: v for k, v in (self.properties or {}).items() if k != STREAMS}
+        return replace(self, properties=told or None).to_json()
+
     @staticmethod
     def from_json(stored: Mapping[str, Any]) -> "Snapshot":
         """The snapshot of a file. Raises KeyError or TypeError if a field is missing or of another
@@ -182,6 +188,22 @@ class Snapshots(SnapshotFolder):
             found = None if snapshot_id is None else self.find(snapshot_id)
             if found is not None or snapshot_id is None:
                 return found
+        raise CorruptDataError(f"the snapshots of the table at {self.location} come and go")
+
+    def newest(self) -> tuple[int | None, Snapshot | None]:
+        """The id of the newest snapshot, and the snapshot unless its file is damaged, which those
+        say that read it.
+        """
+        for _ in range(_LOOKS):
+            snapshot_id = self.climbed()
+            if snapshot_id is None:
+                return None, None
+            try:
+                found = self.find(snapshot_id)
+            except CorruptDataError:
+                return snapshot_id, None
+            if found is not None:
+                return snapshot_id, found
         raise CorruptDataError(f"the snapshots of the table at {self.location} come and go")
 
     def read(self, snapshot_id: int) -> Snapshot:

@@ -37,7 +37,10 @@ class StagedState:
             )
 
     def named_by(self, snapshot_id: int | None) -> int | None:
-        """The snapshot of the table that names the files of a snapshot which are not its own."""
+        """The snapshot of the table that names the files of a snapshot which are not its own.
+        Raises TableError if the transaction has ended.
+        """
+        self.check_open()
         return self.base if snapshot_id in self.snapshots else snapshot_id
 
 

@@ -150,7 +150,10 @@ def planned(
     table.check_format()
     layout, stored = table.layout, stored_sequences(table.layout)
     names, sequences = assigned(layout), tuple(stored.values())
-    changes = jobs.RowChangeJob(command, table.snapshot_id or 0, names, sequences)
+    read_job = None if table.snapshot is None else table.snapshot.commit_user
+    changes = jobs.RowChangeJob(
+        command, table.snapshot_id or 0, names, sequences, read_job=read_job
+    )
     columns = layout.primary_key if command == "DELETE" else layout.arrow_schema.names
     spec = jobs.plan_job(table, columns, options=options, changes=changes)
     return ChangeStatement(command, to, table, spec, stored)

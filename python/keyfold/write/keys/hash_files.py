@@ -31,9 +31,11 @@ def hash_files(table: Table, mode: str, filters: Sequence[Predicate]) -> tuple[H
 def files_beside(table: Table, takes: Callable[[Values], bool] | None) -> tuple[HashFile, ...]:
     """As `hash_files`, without the partitions that a job `takes` away."""
     layout = table.layout
-    if not table.options.is_dynamic or layout.spans_partitions or table.snapshot_id is None:
+    if not table.options.is_dynamic or layout.spans_partitions:
         return ()
-    snapshot = table.snapshots.read(table.snapshot_id)
+    snapshot = table.snapshot
+    if snapshot is None:
+        return ()
     with table.reading(snapshot):
         entries = read_entries(table.manifests, snapshot.index_manifest, (HASH,))
     found = [one for one in entries if one.kind == HASH]

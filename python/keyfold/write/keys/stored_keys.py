@@ -99,7 +99,7 @@ def key_lookups(table: Table, stored: StoredKeys | None) -> PlannedLookups | Non
     """The look-ups by which the tasks of a job find the keys that are stored."""
     if stored is None or stored.seen is None:
         return None
-    read = replace(table, snapshot_id=stored.seen)
+    read = replace(table, snapshot_id=stored.seen, known=None)
     read.check_format()
     return lookups(as_changed(read), _looked_up(table))
 
@@ -117,7 +117,7 @@ def settled(
     snapshot expires, others have followed it: then the job stays as it is, and is asked again.
     """
     assert spec.stored is not None
-    now, made, written = replace(table, snapshot_id=base.id), list(messages), Job(spec.layout)
+    now, made, written = table.at(base), list(messages), Job(spec.layout)
     seen = replace(spec.stored, seen=base.id, job=base.commit_user)
     try:
         with table.reading(base):
