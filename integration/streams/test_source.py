@@ -108,6 +108,10 @@ def test_where_a_stream_begins(
         frame = spark.readStream.format("keyfold").options(**by_path).load(path)
         found = read(frame, tmp_path / f"path{number}")
         assert [row for batch in found for row in batch] == [(1, v, None) for v in values], by_path
+    reader = spark.readStream.format("keyfold")
+    assert reader.schema(frame.schema).load(path).schema == frame.schema
+    with pytest.raises(Exception, match=r"says `?k`? STRING.*leave \.schema"):
+        reader.schema("k STRING").load(path)
     for options, said in (
         ({"scan__mode": "compacted-full"}, "compacted-full is not supported"),
         ({"scan__mode": "from-snapshot"}, "needs scan.snapshot-id"),

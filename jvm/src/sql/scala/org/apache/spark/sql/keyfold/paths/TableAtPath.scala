@@ -21,15 +21,15 @@ final case class TableAtPath(asked: StructType, options: CaseInsensitiveStringMa
     extends Table with SupportsRead with SupportsWrite {
   lazy val place: TableAtPath.Place = TableAtPath.place(options)
 
-  /** The table; refused where `spark.read.schema(…)` says other columns than it has. */
   lazy val table: Table with SupportsRead = {
     val found = place.load(TimeTravel.of(options))
-    val has = SqlTypes.ofRows(found.columns())
-    if (!SqlTypes.areAlike(has, asked))
-      throw Refusal(s"table ${found.name()} has the columns ${has.toDDL}, and .schema(…) says ${asked.toDDL}: "
-        + "leave .schema(…) out")
-    found
+    checked(found, SqlTypes.ofRows(found.columns()))
   }
+
+  /** A table; refused where `.schema(…)` of the reader says other columns than it has. */
+  def checked[Found <: Table](found: Found, has: StructType): Found =
+    if (SqlTypes.areAlike(has, asked)) found else throw Refusal(s"table ${found.name()} has the columns ${has.toDDL}, "
+      + s"and .schema(…) says ${asked.toDDL}: leave .schema(…) out")
 
   override def name(): String = place.path
   override def columns(): Array[Column] = SqlTypes.columns(asked)

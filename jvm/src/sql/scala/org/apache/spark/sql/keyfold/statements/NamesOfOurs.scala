@@ -61,7 +61,7 @@ object TablesAtPaths extends Rule[LogicalPlan] {
         case _ => relation
       }
     case stream: StreamingRelationV2 =>
-      Some(stream.table).collect { case at: TableAtPath => at.target }.fold(stream)(newest =>
-        stream.copy(table = newest, output = DataTypeUtils.toAttributes(SqlTypes.ofRows(newest.columns()))))
+      Some(stream.table).collect { case at: TableAtPath => at.checked(at.target, TableAtPath.stored(at.options)) }
+        .fold(stream)(to => stream.copy(table = to, output = DataTypeUtils.toAttributes(SqlTypes.ofRows(to.columns()))))
   }
 }
