@@ -19,6 +19,7 @@ from keyfold import ConflictError, NotSupportedError, Table, TableError
 from keyfold.compact import postponed
 from keyfold.compact.jobs import PlannedJob
 from keyfold.compact.moved import moved
+from keyfold.questions.commit import delete_where
 from keyfold.storage.commits import commit
 from keyfold.storage.commits.compaction import Compaction
 from keyfold.storage.metadata.entries import LiveFile
@@ -28,7 +29,9 @@ from keyfold.streams.batches import Shown, following
 from keyfold.streams.offsets import offset_at
 from keyfold.write.jobs import plan_job, publish
 from keyfold.write.writer import write
+from tests.concurrency import jobs
 from tests.option_names import option_names
+from tests.read import harness
 from tests.write.test_dynamic_buckets import now, rows, rows_of
 
 COLUMNS = {"p": "INT", "k": "BIGINT", "v": "BIGINT"}
@@ -232,6 +235,34 @@ def test_partitions_that_are_replaced(tmp_path: Path) -> None:
     table.compact()
     assert rows_of(table) == {}
     assert files_of(table) == []
+
+
+def test_a_delete_of_partitions_is_one_of_the_rows_that_are_seen(tmp_path: Path) -> None:
+    """From Spark, which names a partition, and from Python, which names its rows."""
+    table = made(tmp_path)
+    table.upsert(rows(range(6), 1))
+    table.compact()
+    table.upsert(rows(range(4, 8), 3))
+
+    def delete_partition() -> None:
+        where = [harness.where("<=>", "p", 1, type="integer").to_json()]
+        delete_where(jobs.question(now(table), str(tmp_path), filters=where))
+
+    deletes = (delete_partition, lambda: table.delete(where="p = 0"))
+    for delete in deletes:
+        with pytest.raises(NotSupportedError, match=f"{SEEN} is 'false'"):
+            delete()
+    table.alter(options={SEEN: "true", "postpone.merge-on-read": "true"})
+    for delete in deletes:
+        with pytest.raises(NotSupportedError, match="rows wait for their buckets, which"):
+            delete()
+    table.alter(options={"postpone.merge-on-read": "false"})
+    delete_partition()
+    assert rows_of(table) == {0: 1, 2: 1, 4: 1}
+    table.delete(where="p = 0")
+    assert rows_of(table) == {}
+    table.compact()
+    assert rows_of(table) == dict.fromkeys(range(4, 8), 3)
 
 
 def test_changes_show_rows_once_they_are_seen(tmp_path: Path) -> None:

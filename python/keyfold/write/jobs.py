@@ -311,13 +311,16 @@ def delete_partitions(
     table: Table, filters: Sequence[Predicate], epoch: Epoch | None = None
 ) -> int | None:
     """Remove the partitions that satisfy all filters, with what they hold when this commits; all of
-    them without filters. Returns the snapshot's id, None if nothing changed or the table has the
-    epoch. Raises TableError if the table takes no deletes.
+    them without filters. Rows that wait for their buckets stay, as in a DELETE of rows. Returns the
+    snapshot's id, None if nothing changed or the table has the epoch. Raises TableError if the
+    table takes no deletes, NotSupportedError if it can't go by rows that are seen.
     """
     table.check_writable()
     check_deletes(table.layout, table.options, "DELETE FROM")
+    check_seen(table.layout, table.options, "DELETE")
+    check_none_read(table, "DELETE of")
     takes = on_partitions(table.layout, filters, f"deleting rows of table {table.layout.name}")
-    return truncated(table, takes if filters else "all", epoch)
+    return truncated(table, takes if filters else "all", epoch, seen_only=True)
 
 
 def replaced(spec: WriteSpec, messages: Sequence[CommitMessage]) -> commit.Partitions | None:

@@ -35,12 +35,17 @@ from keyfold.write.parquet import write_files
 
 
 def truncated(
-    table: Table, partitions: Partitions = "all", epoch: Epoch | None = None
+    table: Table,
+    partitions: Partitions = "all",
+    epoch: Epoch | None = None,
+    *,
+    seen_only: bool = False,
 ) -> int | None:
-    """Remove all rows, or those of `partitions`. Returns the snapshot's id, None if there were
-    none, or the table has the epoch.
+    """Remove all rows, or those of `partitions`; with `seen_only` rows that wait for their buckets
+    stay. Returns the snapshot's id, None if there were none, or the table has the epoch.
     """
-    published = with_changelog(table, partial(truncate, table, partitions, epoch=epoch))
+    asked = partial(truncate, table, partitions, epoch=epoch, seen_only=seen_only)
+    published = with_changelog(table, asked)
     assert not isinstance(published, Late | UnseenKeys)
     return followed(table, published)
 

@@ -60,6 +60,7 @@ from keyfold.storage.metadata.snapshots import (
 )
 from keyfold.storage.metadata.table_statistics import TableStatistics
 from keyfold.storage.table import Table
+from keyfold.wire.partitions import POSTPONED
 from keyfold.wire.specs import CommitMessage, Epoch, RowChanges, StoredKeys, WriteSpec
 
 OVERWRITE = "OVERWRITE"
@@ -161,12 +162,16 @@ def truncate(
     partitions: Partitions = "all",
     changelog: Changelog | None = None,
     epoch: Epoch | None = None,
+    *,
+    seen_only: bool = False,
 ) -> Answer:
-    """Remove all files, or those of `partitions`; None if there were no files, or the table has the
-    epoch. NeedsChangelog as for `overwrite`.
+    """Remove all files, or those of `partitions`, or those that have buckets; None if there were no
+    files, or the table has the epoch. NeedsChangelog as for `overwrite`.
     """
-    change = _overwriting(str(uuid.uuid4()), (), partitions, changelog)
-    return _commit(table, replace(change, epoch=epoch))
+    change = replace(_overwriting(str(uuid.uuid4()), (), partitions, changelog), epoch=epoch)
+    if seen_only and (takes := change.partitions) is not None:
+        change = replace(change, replaced=lambda f: f.bucket != POSTPONED and takes(f.partition))
+    return _commit(table, change)
 
 
 def expire(
@@ -247,8 +252,7 @@ def compact(
     The errors are of compactions that were left out: another job took one of their files away, or
     appended records that come before merged ones, or to a row that went for its age.
     """
-    job = compactions[0].step.job
-    change = Change(job, COMPACT, compactions=compactions, shares=shares)
+    change = Change(compactions[0].step.job, COMPACT, compactions=compactions, shares=shares)
     return _certain(_commit(table, change)), change.conflicts
 
 
@@ -290,8 +294,7 @@ def _tried(table: Table, change: Change, ours: JobPlaces) -> Answer:
                     properties[STATEMENT] = change.statement
                 if change.is_silent:
                     properties[EXPIRED] = PARTITIONS
-                placed = (c for c in change.compactions if c.step.job not in change.conflicts)
-                if any(one.gone for one in placed):
+                if any(c.gone for c in change.compactions if c.step.job not in change.conflicts):
                     properties[EXPIRED] = SHOWN_ROWS if table.options.row_changes else ROWS
                 merges = change.merges_manifests
                 by = CommitInfo(change.job, kind, change.statistics, properties, merges)
@@ -356,8 +359,7 @@ def _plan(
 
 
 def _takes_away(change: Change) -> bool:
-    takes = change.replaced is not None or change.choose is not None
-    return takes or bool(change.rewrites) or change.changelog is not None
+    return bool(change.replaced or change.choose or change.rewrites or change.changelog)
 
 
 def _appended(change: Change) -> Sequence[CommitMessage]:
