@@ -1,5 +1,5 @@
-"""A table that was loaded at a snapshot whose number another has by now: one that a rollback, or a
-job after it, has put in its place.
+"""A table that was loaded, or a job that was planned, at a snapshot whose number another has by
+now: one that a rollback, or a job after it, has put in its place.
 """
 
 import json
@@ -11,8 +11,8 @@ from keyfold.kernels.ops import UPDATE_AFTER
 from keyfold.storage.table import open_handle
 from keyfold.wire.specs import Epoch
 from tests.concurrency import history_jobs, jobs
-from tests.concurrency.conftest import rows
-from tests.concurrency.jobs import Changes
+from tests.concurrency.conftest import NEW, rows
+from tests.concurrency.jobs import Changes, Write
 from tests.concurrency.processes import elsewhere
 
 EPOCHS = pytest.mark.parametrize("epoch", [Epoch("going back", 1), None], ids=["token", "job"])
@@ -53,3 +53,16 @@ def test_what_it_changes(folder: str, epoch: Epoch | None) -> None:
     with pytest.raises(ConflictError, match="snapshot 2 was rolled back"):
         job.run().commit()
     assert rows(folder) == found
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_who_goes_on_after_a_commit_below_its_plan(folder: str, version: int) -> None:
+    """The job was planned on snapshot 3 and has made an older one, or another 3, after a rollback;
+    the process that committed has died. The rows are there, and the job is told so.
+    """
+    jobs.written(folder, NEW)
+    job = Write(folder, [{"k": 9, "v": 9}]).run()
+    elsewhere(history_jobs.rolled_back, folder, f"{version}")
+    assert elsewhere(job.commit) == version + 1
+    assert job.commit_again() == version + 1
+    assert rows(folder)[9] == 9

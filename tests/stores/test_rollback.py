@@ -89,6 +89,28 @@ def test_rollback_that_can_not_remove_a_tag(options: Options) -> None:
     assert sorted(found.snapshots.ids()) == [1, 2, 3]
 
 
+def test_rollback_before_a_commit_that_can_not_look_below_it(options: Options) -> None:
+    """The commit is prepared again, on what the table was rolled back to."""
+    other = jobs.table_of(options)
+    begun, refused = list[Request](), list[Request]()
+
+    def rule(request: Request) -> Answer | None:
+        if is_of(request, "PUT", 4) and not begun:
+            begun.append(request)
+            rollback(other, other.snapshots.read(1))
+        if begun and not refused and is_of(request, "GET", 3):
+            refused.append(request)
+            return Answer(403)
+        return None
+
+    with proxy.before(options[kinds.endpoint_of(options)], rule) as endpoint:
+        assert Write(kinds.at(options, endpoint), [{"k": 9, "v": 9}]).run().commit() == 2
+    assert refused
+    found = jobs.table_of(options)
+    assert sorted(found.snapshots.ids()) == [1, 2]
+    assert jobs.rows_of(found) == {1: 1, 9: 9}
+
+
 @pytest.mark.parametrize("epoch", [None, EPOCH], ids=["plain", "token"])
 def test_rollback_that_can_not_look_above_what_it_removed(
     options: Options, epoch: Epoch | None

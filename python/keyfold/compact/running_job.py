@@ -238,7 +238,8 @@ class _Run:
 def abandon(runner: TaskRunner, table: Table, job: str, messages: Sequence[CommitMessage]) -> None:
     """Delete the files of a job that is given up, unless it has made a snapshot, or may have."""
     try:
-        if messages and is_abandonable(table, job, table.snapshot_id):
+        by = "" if table.known is None else table.known.commit_user
+        if messages and is_abandonable(table, job, table.snapshot_id, by):
             Job(table.layout, messages).remove()
     except Exception as error:
         runner.note(

@@ -121,7 +121,7 @@ def commit_write(question: Frame) -> dict[str, Any]:
     handle = question["write"]["handle"]
     table = open_handle(handle, question["catalog"]["options"], latest=True)
     if question.get("again"):
-        found = snapshot_of(table, spec.job, spec.snapshot)
+        found = snapshot_of(table, spec.job, spec.snapshot, spec.planned_by)
         if found is not None:
             return {"snapshot": found, "touched": []}
         check_kept(spec, messages)

@@ -202,15 +202,14 @@ class ScanSpec(Wire):
 
     `columns` are the output columns in order. `schemas` holds (field id, name, Paimon type JSON) of
     each column, for schema ids that files use: those older than the layout's, and the layout's own
-    if parts of its columns are read. `limit` counts merged rows
-    of a task, with `is_top` of each split.
-    `key_filter` are predicates over partition and key columns, all of which must
-    hold. If `read.condition` decides one, no row that fails it is returned. `value_filter` are
-    predicates over other columns: rows that fail them may be left out. `verify` says that the
-    checksums of read files are compared. `metadata` are metadata columns, behind the others.
-    `snapshot` names the files, or is the oldest one that does; None if none does yet. `keeper` is
-    the file below the table's home that keeps it though it has expired, if there is one; `job` is
-    the one that made it, if that is known, as a rollback may give its number to another.
+    if parts of its columns are read. `limit` counts merged rows of a task, with `is_top` of each
+    split. `key_filter` are predicates over partition and key columns, all of which must hold. If
+    `read.condition` decides one, no row that fails it is returned. `value_filter` are predicates
+    over other columns: rows that fail them may be left out. `verify` says that the checksums of
+    read files are compared. `metadata` are metadata columns, behind the others. `snapshot` names
+    the files, or is the oldest one that does; None if none does yet. `keeper` is the file below the
+    table's home that keeps it though it has expired, if there is one; `job` is the one that made
+    it, if that is known, as a rollback may give its number to another.
     """
 
     layout: TableLayout
@@ -294,16 +293,16 @@ class WriteSpec(Wire):
     `columns` names the incoming columns in order (without `_ORDINAL`); with `kinds` an int8 column
     of row kinds follows them, with `ordinal` an int64 column. All rows carry the sequence number
     `sequence`. `mode` is append, overwrite or overwrite_dynamic; `filters` select what overwrite
-    replaces. `snapshot` is the one the job was planned on, None for an empty table. `named` are the
-    columns whose values count, None for all; the values of others are ignored. `merge_mode` is
-    default (named columns are folded) or overwrite (they are replaced). `epoch` is the one that the
-    job commits, if it is part of a stream. With `changes` of rows `named` are the columns of
-    updated rows. With `own_columns` a text `_NAMED` comes last, the columns that each row names,
-    as `target-columns` does; NULL for all of `columns`. With `stored` tasks look the keys of their
-    rows up. `time` is that of the job in microseconds since 1970, if writes set columns to it.
-    `hashes` are the index files by which tasks know the buckets of keys, if these are dynamic.
-    `buckets` are the numbers of buckets that are not the table's, of partitions of a table with
-    postponed ones.
+    replaces. `snapshot` is the one the job was planned on, None for an empty table; the job
+    `planned_by` has made it. `named` are the columns whose values count, None for all; the values
+    of others are ignored. `merge_mode` is default (named columns are folded) or overwrite (they are
+    replaced). `epoch` is the one that the job commits, if it is part of a stream. With `changes` of
+    rows `named` are the columns of updated rows. With `own_columns` a text `_NAMED` comes last, the
+    columns that each row names, as `target-columns` does; NULL for all of `columns`. With `stored`
+    tasks look the keys of their rows up. `time` is that of the job in microseconds since 1970, if
+    writes set columns to it. `hashes` are the index files by which tasks know the buckets of keys,
+    if these are dynamic. `buckets` are the numbers of buckets that are not the table's, of
+    partitions of a table with postponed ones.
     """
 
     layout: TableLayout
@@ -324,6 +323,7 @@ class WriteSpec(Wire):
     time: int | None = None
     hashes: tuple[HashFile, ...] = ()
     buckets: tuple[PartitionBuckets, ...] = ()
+    planned_by: str = ""
 
 
 @dataclass(frozen=True)

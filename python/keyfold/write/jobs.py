@@ -98,11 +98,10 @@ def plan_job(
     only_new: bool = False,
 ) -> WriteSpec:
     """The write of rows with these columns, planned on the table's snapshot, the newest one.
-    `options` are the writer's, `seen` the columns that its statement names (see `targets`), `query`
-    is the id of the streaming query that the job is part of. With `kinds` each row brings its own,
-    with `own_columns` the names of its columns. With `only_new` rows of stored keys are left out.
-    Raises TableError if `changes` are a DELETE and the table takes no deletes, or if the statement
-    names the auto-increment column.
+    `options` are the writer's, `seen` the columns that its statement names, `query` is the id of
+    the streaming query that the job is part of. With `kinds` each row brings its own, with
+    `own_columns` the names of its columns. With `only_new` rows of stored keys are left out. Raises
+    TableError if a table that takes no deletes gets a DELETE, or the auto-increment column a value.
     """
     table.check_writable(rows=True)
     asked = call_options(WRITE, table, options)
@@ -126,6 +125,7 @@ def plan_job(
         job=str(uuid.uuid4()),
         mode=mode,
         snapshot=table.snapshot_id,
+        planned_by="" if table.snapshot is None else table.snapshot.commit_user,
         filters=tuple(filters),
         named=named,
         merge_mode=OVERWRITE if overwrites else merge_mode(layout, asked.get(MERGE_MODE), named),
@@ -285,7 +285,8 @@ def _again(
     """The job with what a commit has asked for."""
     if isinstance(asked, UnseenKeys):
         return settled(table, spec, messages, asked.base)
-    return replace(spec, snapshot=asked.seen), renumber(spec, messages, asked.sequence)
+    seen = replace(spec, snapshot=asked.seen, planned_by=asked.seen_by)
+    return seen, renumber(spec, messages, asked.sequence)
 
 
 def _committing(
@@ -303,7 +304,7 @@ def _committing(
 
 def abandon(table: Table, spec: WriteSpec, messages: Sequence[CommitMessage]) -> None:
     """Delete the job's files, unless they are, or may be, part of a snapshot."""
-    if is_abandonable(table, spec.job, spec.snapshot):
+    if is_abandonable(table, spec.job, spec.snapshot, spec.planned_by):
         remove_files(spec.layout, messages)
 
 

@@ -140,6 +140,7 @@ class TransactionJob:
             job=str(uuid.uuid4()),
             mode="overwrite" if self._takes else "append",
             snapshot=base,
+            planned_by=self._read_job or "",
             epoch=self._epoch,
             changes=changes,
             stored=stored_keys(self.table, None, only_new=False),

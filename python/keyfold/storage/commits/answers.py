@@ -11,11 +11,13 @@ from keyfold.storage.metadata.snapshots import Snapshot
 @dataclass(frozen=True)
 class Late:
     """The answer to a job whose rows would come before others that they must follow: it commits
-    files with their rows under the numbers from `sequence` on, as planned on the snapshot `seen`.
+    files with their rows under the numbers from `sequence` on, as planned on the snapshot `seen`,
+    which the job `seen_by` has made.
     """
 
     sequence: int
-    seen: int | None
+    seen: int | None = None
+    seen_by: str = ""
 
 
 @dataclass(frozen=True)

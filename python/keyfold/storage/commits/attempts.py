@@ -239,13 +239,14 @@ def publish(table: Table, snapshot: Snapshot, location: str, base: Snapshot | No
     try:
         # The answer to a request that is sent twice, or late, is that another commit was first:
         # that commit may be the job's own.
-        published = snapshots.publish(snapshot, base)
-        is_published = published or _happened(table, snapshots, snapshot)
+        is_published = snapshots.publish(snapshot, base)
+        if not is_published and _happened(table, snapshots, snapshot):
+            is_published = _stays(table, snapshots, snapshot, base)
     except OSError as error:
-        is_published = _happened(table, snapshots, snapshot, error)
-        if not is_published:
+        if not _happened(table, snapshots, snapshot, error):
             OUTCOMES.forget(job)
             raise
+        is_published = _stays(table, snapshots, snapshot, base, error)
     if is_published and not table.files.is_local:
         _withdraw_if_table_is_another(table, snapshot)
     if is_published:
@@ -274,6 +275,20 @@ def _withdraw_if_table_is_another(table: Table, snapshot: Snapshot) -> None:
         table.snapshots.withdraw(snapshot.id)
         OUTCOMES.forget(snapshot.commit_user)
         raise
+
+
+def _stays(
+    table: Table,
+    snapshots: Snapshots,
+    snapshot: Snapshot,
+    base: Snapshot | None,
+    error: OSError | None = None,
+) -> bool:
+    """Whether a snapshot that is there follows its base; if not, it is there no more."""
+    try:
+        return snapshots.stays(snapshot, base)
+    except OSError as again:
+        raise _unknown(table, snapshot, f"{error or again}", f"{again}") from again
 
 
 def _happened(

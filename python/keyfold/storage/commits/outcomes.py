@@ -7,7 +7,7 @@ snapshots: each names the job that made it as its commit user.
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from keyfold.errors import ConflictError, UnknownOutcomeError
@@ -83,14 +83,16 @@ def _put(into: dict[str, int | None] | dict[str, None], job: str, value: int | N
         del into[next(iter(into))]
 
 
-def snapshot_of(table: Table, job: str, planned: int | None) -> int | None:
+def snapshot_of(table: Table, job: str, planned: int | None, planned_by: str = "") -> int | None:
     """The snapshot that a job has made, in any process; None if it has made no snapshot.
 
-    `planned` is a snapshot from before the job's commit. Raises UnknownOutcomeError if snapshots
-    since have expired: the jobs that made them can't be read any more.
+    `planned` is a snapshot from before the job's commit, and `planned_by` the job that made that
+    one: if it was rolled back since, the job's own may have any number. Raises UnknownOutcomeError
+    if snapshots since have expired: the jobs that made them can't be read any more.
     """
-    first = (planned or 0) + 1
-    newer = sorted(number for number in table.snapshots.ids() if number >= first)
+    ids = sorted(table.snapshots.ids())
+    first = 1 if _is_rolled_back(table, planned, planned_by, ids) else (planned or 0) + 1
+    newer = [number for number in ids if number >= first - 1]  # its number may be the job's, too
     found = [table.snapshots.find(number) for number in newer]
     for snapshot in found:
         if snapshot is not None and snapshot.commit_user == job:
@@ -104,11 +106,19 @@ def snapshot_of(table: Table, job: str, planned: int | None) -> int | None:
     return None
 
 
-def is_abandonable(table: Table, job: str, planned: int | None) -> bool:
+def _is_rolled_back(table: Table, planned: int | None, by: str, ids: Sequence[int]) -> bool:
+    """Whether a snapshot is gone though older ones, or one of its number, are among those `ids`."""
+    if planned is None or not ids or ids[0] > planned:
+        return False
+    found = table.snapshots.find(planned)
+    return found is None or (by != "" and found.commit_user != by)
+
+
+def is_abandonable(table: Table, job: str, planned: int | None, planned_by: str = "") -> bool:
     """Whether a job's files may be deleted: no snapshot has them, and none will."""
     if not OUTCOMES.give_up(job):
         return False
     try:
-        return snapshot_of(table, job, planned) is None
+        return snapshot_of(table, job, planned, planned_by) is None
     except UnknownOutcomeError:
         return False

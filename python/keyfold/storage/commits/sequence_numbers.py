@@ -41,7 +41,7 @@ def number_needed(
     beside = highest_sequence(kept)  # whatever snapshots say
     highest = max(passed, beside, 0 if base is None else table.highest_sequence(base.id))
     sequence = highest + 1 + random.randrange(RANDOM_NUMBERS)
-    return Late(sequence, None if base is None else base.id)
+    return Late(sequence) if base is None else Late(sequence, base.id, base.commit_user)
 
 
 def is_tied(messages: Sequence[CommitMessage], kept: Iterable[LiveFile]) -> bool:

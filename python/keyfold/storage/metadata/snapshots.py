@@ -241,16 +241,22 @@ class Snapshots(SnapshotFolder):
             return self.publisher(snapshot)
         with self.lock():  # of other engines that look before they write
             published = self.files.publish(self.path(snapshot.id), text_of(snapshot.to_json()))
-        if not published:
-            return False
-        if not self._continues(snapshot.id, published, base):
-            self.files.remove(self.path(snapshot.id))
+        if not published or not self.stays(snapshot, base, published):
             return False
         with contextlib.suppress(OSError):  # a hint: readers look further than it
             self._write_hint("LATEST", snapshot.id)
             if snapshot.id == 1:
                 self._write_hint("EARLIEST", 1)
         return True
+
+    def stays(self, snapshot: Snapshot, base: Snapshot | None, at: int | None = None) -> bool:
+        """Whether a snapshot that was published `at` a time, if that is known, follows its base;
+        else it is removed.
+        """
+        if self.publisher is not None or self._continues(snapshot.id, at, base):
+            return True
+        self.files.remove(self.path(snapshot.id))
+        return False
 
     def withdraw(self, snapshot_id: int) -> None:
         """Remove a snapshot that was published into another table of the same name. The hints that
@@ -261,7 +267,7 @@ class Snapshots(SnapshotFolder):
                 self.files.remove(f"{self.location}/snapshot/{name}")
         self.files.remove(self.path(snapshot_id))
 
-    def _continues(self, snapshot_id: int, published: int, base: Snapshot | None) -> bool:
+    def _continues(self, snapshot_id: int, published: int | None, base: Snapshot | None) -> bool:
         """Whether a snapshot just published is a new one, not one in the place of another that
         was published and has expired since ours was prepared, nor one above a rollback.
 
@@ -278,8 +284,9 @@ class Snapshots(SnapshotFolder):
         found = [(entry, match) for entry, match in named if match is not None]
         if any(int(match[1]) < snapshot_id for _, match in found):
             return False
-        newer = [entry for entry, match in found if int(match[1]) > snapshot_id]
-        return all(entry.modified >= published for entry in newer)
+        times = {int(match[1]): entry.modified for entry, match in found}
+        since = times.get(snapshot_id, 0) if published is None else published
+        return all(time >= since for number, time in times.items() if number > snapshot_id)
 
     def announce_earliest(self, snapshot_id: int) -> None:
         """Say that older snapshots are about to be removed. Tags and rollbacks look there after
