@@ -3,6 +3,7 @@
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,6 +55,25 @@ def test_processes_take_apart(tmp_path: Path) -> None:
     assert len(every) == len(set(every)) == 4 * sum(n % 7 + 1 for n in range(1, TAKES))
     assert min(every) == 101
     assert len(list((tmp_path / "auto-increment" / "bucket-0").iterdir())) < 25
+
+
+def test_numbers_that_may_count_for_the_bucket_are_not_given_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bucket has them, and the job that took them does not know it."""
+    own, follow, unknown = ranges(tmp_path), Chain.follow, [True]
+    own.begin(0)
+
+    def unsettled(chain: Chain, before: Any, state: Any) -> bool:
+        done = follow(chain, before, state)
+        if chain.folder.endswith("bucket-0") and unknown and unknown.pop():
+            raise UnsettledError("no answer")
+        return done
+
+    monkeypatch.setattr(Chain, "follow", unsettled)
+    given = [number for n in (3, 14) for number in numbers(own.take(UNPARTITIONED, 0, n))]
+    assert not unknown
+    assert len(set(given)) == len(given) == 17
 
 
 def test_the_last_number(tmp_path: Path) -> None:

@@ -247,6 +247,11 @@ AZURE = f"abfss://lake@{HOST}/w"
             {"account_name": "acct", "sas_token": "s"},
         ),
         (
+            "abfss://lake@acct.blob.core.windows.net/w",
+            {f"fs.azure.account.key.{HOST}": "k"},
+            {"account_name": "acct", "account_key": "k"},
+        ),
+        (
             AZURE,
             {
                 f"fs.azure.account.auth.type.{HOST}": "OAuth",

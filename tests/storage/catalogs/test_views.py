@@ -55,6 +55,7 @@ def test_a_view_is_stored_as_it_was_made(tmp_path: Path) -> None:
     }
     assert stored["comment"] == "two columns"
     assert stored["options"]["team"] == "blue"
+    assert "comment" not in stored["options"]
 
 
 def test_a_view_of_another_engine_counts_its_columns_by_place() -> None:

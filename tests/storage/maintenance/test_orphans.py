@@ -61,8 +61,7 @@ def names() -> list[str]:
         f"manifest/index-manifest-{one}-0",
         f"index/index-{one}-0",
         f"statistics/stat-{one}-0",
-        f"snapshot/.tmp-{one}",
-        f"schema/.tmp-{one}",
+        *(f"{n}/.tmp-{one}" for n in ("snapshot", "schema", "tag", "consumer", "changelog")),
         f"snapshot/.snapshot-7.{one}.tmp",
     ]
 
