@@ -181,6 +181,15 @@ def test_usual_numbers_are_computed(tree: Tree, text: str | None, kind: str) -> 
     assert found_of(found, batch) == [defined(tree, row) for row in rows]
 
 
+def test_decimals_of_few_digits_are_summed_as_whole_numbers() -> None:
+    made = expression(
+        json.dumps({"op": "UnscaledValue", "args": [{"column": "n"}], "type": "long"})
+    )
+    batch = pa.RecordBatch.from_pydict({"n": pa.array([Decimal("-1.25"), None], KINDS["n"][1])})
+    assert (str(made), made.sent) == ("n", pa.int64())
+    assert found_of(made, batch) == [-125, None]
+
+
 def test_what_may_not_fit_is_not_computed() -> None:
     most, product = 2**63 - 1, {"column": "l"}
     wide = pa.RecordBatch.from_pydict({"l": pa.array([most, 1, None]), "i": pa.array([1, 2, 3])})

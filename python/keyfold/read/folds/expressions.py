@@ -13,7 +13,7 @@ import json
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -37,6 +37,7 @@ _WHOLE = {
     "long": (64, "BIGINT"),
 }
 COLUMN, LITERAL, CAST = "column", "literal", "Cast"
+UNSCALED = "UnscaledValue"  # a DECIMAL in its least unit: Spark sums those of up to 8 digits so
 _SIGNS = {"Add": "+", "Subtract": "-", "Multiply": "*"}
 
 
@@ -73,6 +74,8 @@ class Term:
         if self.op == COLUMN:
             return sql_name(self.name)
         shown = [str(arg) for arg in self.args]
+        if self.op == UNSCALED:
+            return shown[0]
         if self.op == CAST:
             return f"CAST({shown[0]} AS {_WHOLE.get(self.name, (0, self.name.upper()))[1]})"
         return f"({f' {_SIGNS[self.op]} '.join(shown)})" if shown else self.name
@@ -133,7 +136,7 @@ class Expression:
 
     def __str__(self) -> str:
         text = str(self.term)
-        return text[1:-1] if self.term.op in _SIGNS else text
+        return text[1:-1] if text.startswith("(") else text
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -213,6 +216,8 @@ def _taken(term: Term, batch: pa.RecordBatch, made: Terms) -> _Numbers:
         _check(term.number, term.number, term.most)
         return _Numbers(term.number, term.number, term.number, term.digits)
     parts = [_numbers(arg, batch, made) for arg in term.args]
+    if term.op == UNSCALED:
+        return replace(parts[0], digits=0)
     if term.op == "Multiply":
         if sum(part.digits for part in parts) != term.digits:
             raise Beyond

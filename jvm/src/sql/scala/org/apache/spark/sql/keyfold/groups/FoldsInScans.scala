@@ -104,7 +104,7 @@ object FoldsInScans extends SparkStrategy with AliasHelper {
     case column: Attribute if table.sums.get(column.name).exists(!DecimalType.isByteArrayDecimalType(_)) =>
       Some(Json.obj("column" -> column.name))
     case Literal(value, kind) if value != null => Predicates.literal(LiteralValue(value, kind))
-    case _: Add | _: Subtract | _: Multiply | _: Cast =>
+    case _: Add | _: Subtract | _: Multiply | _: Cast | _: UnscaledValue =>
       val parts = of.children.map(tree(_, table))
       Option.when(parts.forall(_.isDefined))(Json.obj("op" -> of.getClass.getSimpleName, "args" -> parts.flatten,
         "type" -> of.dataType.typeName))
