@@ -4,6 +4,7 @@ docs/concurrency.md has these lines in its table, and the level in a section of 
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -166,3 +167,16 @@ def test_large_files_pass_for_files_that_share_keys(
     files: list[LiveFile] = sorted(table.live_files(), key=lambda file: file.max_sequence)
     shares = SharedKeys(table)
     assert [shares(files[0], other) for other in files[1:]] == [True, False]
+
+
+def test_keys_that_went(tmp_path: Path) -> None:
+    """The keys of each file beside each two others; some ranges touch at their ends alone."""
+    folder, held = str(tmp_path), [{1, 4}, {2, 3}, {4, 9}, {1}, {9}]
+    jobs.made(folder)
+    for keys in held:
+        jobs.written(folder, [{"k": key, "v": 0} for key in keys])
+    table = jobs.table_of(folder)
+    files = sorted(table.live_files(), key=lambda file: file.max_sequence)
+    shares = SharedKeys(table)
+    for (one, own), (old, were), (new, are) in product(zip(files, held, strict=True), repeat=3):
+        assert shares.went(one, [old], [new]) == bool(own & (were - are)), (own, were, are)

@@ -270,12 +270,15 @@ def test_damaged_index_files_are_named(tmp_path: Path, change: Any, words: str, 
         harness.rows(found.table)
 
 
-def test_marks_beyond_the_file_are_named(tmp_path: Path, seed: int) -> None:
-    """A bitmap of few bytes may hold 2^32 numbers."""
+@pytest.mark.parametrize("count", [100_000, 1])
+def test_marks_beyond_the_file_are_named(tmp_path: Path, seed: int, count: int) -> None:
+    """A bitmap of few bytes may hold 2^32 numbers; or the one just behind the last row."""
     found = drawn(tmp_path, seed, jobs=1, most=300, bucket="1")
-    found.marks[found.files[0].name] = set(range(100_000))
+    file = found.files[0]
+    last = max(count - 1, file.rows)
+    found.marks[file.name] = set(range(last + 1 - count, last + 1))
     found.publish()
-    with pytest.raises(CorruptDataError, match=r"it marks row 99999 of"):
+    with pytest.raises(CorruptDataError, match=rf"it marks row {last} of {file.rows}"):
         harness.rows(found.table)
 
 

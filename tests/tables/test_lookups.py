@@ -214,6 +214,16 @@ def test_only_what_changed_is_read_anew(tmp_path: Path) -> None:
     assert [table.get({"k": k}) for k in (5, 7)] == [{"k": 5, "v": 5}, {"k": 7, "v": -7}]
 
 
+def test_keys_name_their_columns_in_any_letter_case(tmp_path: Path) -> None:
+    options = {"bucket": "1", "bucket-key": "a"}
+    columns = {"a": "INT", "Big": "INT", "v": "INT"}
+    table = keyfold.connect(tmp_path).create_table("t", columns, ["a", "Big"], options=options)
+    row = {"a": 1, "Big": 2, "v": 3}
+    table.upsert([row])
+    assert table.get({"A": 1, "big": 2}) == row
+    assert table.prefix({"A": 1}).to_pylist() == [row]
+
+
 def test_runs_below_the_newest_record_are_not_searched(tmp_path: Path) -> None:
     """Where records replace one another, files of older ones may be gone."""
     catalog = keyfold.connect(tmp_path, threads=1)
