@@ -2,6 +2,7 @@
 they keep their files, and the seconds of each test file.
 """
 
+import atexit
 import gc
 import os
 import random
@@ -82,7 +83,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Modules and tests stay to the end: no garbage is looked for while they are made, and the
-    collector does not visit them again.
+    collector does not visit them again, pytest's last looks included. Then Python frees what
+    libraries count, and these say what is left.
     """
     gc.disable()
     try:
@@ -91,11 +93,7 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.collect()
         gc.freeze()
         gc.enable()
-
-
-def pytest_unconfigure() -> None:
-    """At its end Python frees what libraries count, and these say what is left."""
-    gc.unfreeze()
+        atexit.register(gc.unfreeze)
 
 
 def pytest_report_header(config: pytest.Config) -> str:
