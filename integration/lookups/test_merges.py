@@ -147,6 +147,21 @@ def scan_of(spark: SparkSession, text: str) -> str:
     return found[0] if found else ""
 
 
+@pytest.mark.parametrize("key", ["INT", "BIGINT"])
+def test_keys_that_are_expressions(
+    spark: SparkSession, fresh_name: Callable[[], str], key: str
+) -> None:
+    """A key that is computed of the source, or is wider than the column, names the row."""
+    name = create_keyed(spark, fresh_name(), f"k {key}, v INT", bucket=1)
+    spark.sql(f"INSERT INTO {name} SELECT id, id FROM range(6)")
+    for on, op in (("t.k = s.id", "1L"), ("t.k = s.id + 1", "2L"), ("t.k = 2 * s.id", "2L")):
+        source = f"(SELECT * FROM VALUES ({op}), (90L) AS v(id))"
+        text = f"MERGE INTO {name} t USING {source} s ON {on} WHEN MATCHED THEN DELETE"
+        assert scan_of(spark, text) == ""
+        spark.sql(text)
+    assert content(spark, name) == [f"Row(k={k}, v={k})" for k in (0, 2, 5)]
+
+
 @pytest.mark.parametrize("adaptive", [True, False])
 def test_what_is_read(spark: SparkSession, table: str, adaptive: bool) -> None:
     merge = f"MERGE INTO {table} AS t USING {ROWS} ON t.k = s.k"

@@ -67,3 +67,15 @@ UPDATE kept SET v = 2;
 SELECT * FROM kept;
 -- against
 SELECT 1 AS id, 2 AS v;
+
+-- A window function is a value like others; columns that it does not set stay.
+-- keyfold
+CREATE TABLE ranked (id INT, n INT, rest STRING, PRIMARY KEY (id)) TBLPROPERTIES ('merge-engine' = 'partial-update');
+-- keyfold
+INSERT INTO ranked VALUES (1, 10, 'a'), (2, 20, 'b'), (3, NULL, 'c');
+-- keyfold
+UPDATE ranked SET n = row_number() OVER (ORDER BY id DESC) * 100 WHERE id > 1;
+-- query
+SELECT * FROM ranked;
+-- against
+SELECT * FROM VALUES (1, 10, 'a'), (2, 200, 'b'), (3, 100, 'c') AS t(id, n, rest);

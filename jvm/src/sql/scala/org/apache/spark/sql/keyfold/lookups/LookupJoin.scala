@@ -49,7 +49,7 @@ final case class LookupJoin(
   def assumed: LogicalPlan = {
     val hasKey = keys.filter(_.nullable).map(IsNotNull(_)).reduceOption[Expression](And(_, _))
     val columns = project.map { column =>
-      val value = ChangedRows.unnamed(column).transform {
+      val value = ChangedRows.unnamed(column).transformUp {
         case attribute: Attribute => keyOf(attribute).getOrElse(Literal.default(attribute.dataType))
       }
       val known = if (kind == LookupKind.Matches) value

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.keyfold.statements
 
 import keyfold.spark.write.TargetColumns
-import org.apache.spark.sql.catalyst.expressions.{Alias, Expression, Literal}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{InsertOnlyMerge, LogicalPlan, MergeRows, Project, WriteDelta}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.RowDeltaUtils.UPDATE_OPERATION
@@ -48,7 +48,7 @@ object ChangedRows extends Rule[LogicalPlan] {
     }
     all.filter(_.headOption.map(unnamed).exists {
       case Literal(kind: Int, _) => kind == UPDATE_OPERATION
-      case _ => false
+      case other => other.isInstanceOf[Attribute] // of a node below, from which Spark took a window function
     })
   }
 
