@@ -99,6 +99,7 @@ def test_columns(declared: str, made: str) -> None:
         ("AGGREGATE KEY(k)", "PRIMARY KEY (`k`)"),
         ("DISTRIBUTED BY HASH(K) BUCKETS AUTO", "'bucket-key' = 'k')"),
         ("DISTRIBUTED BY RANDOM BUCKETS 3", "'bucket' = '3')"),
+        ("DISTRIBUTED BY RANDOM PROPERTIES ('store_row_column' = 'true')", "'aggregation'"),
         ("ENGINE=OLAP AGGREGATE KEY(k) COMMENT 'c'", " COMMENT 'c' "),
         (
             "AGGREGATE KEY(k) PROPERTIES ('target-file-size' = '1 mb')",
@@ -112,6 +113,11 @@ def test_columns(declared: str, made: str) -> None:
 )
 def test_clauses(clauses: str, made: str) -> None:
     assert made in sql(table(COLUMNS, clauses))
+
+
+def test_a_comma_behind_the_last_column() -> None:
+    assert sql(table(f"{COLUMNS},")) == sql(table(COLUMNS))
+    assert "expected a name" in reason(table("k INT NOT NULL,, v BIGINT SUM"))
 
 
 def test_without_a_nullable_key_column_the_key_is_not_nullable() -> None:
@@ -152,6 +158,10 @@ def test_auto_increment() -> None:
         (table("v INT SUM, k INT"), "ordered prefix of the columns (v, k)"),
         (table(COLUMNS, "AGGREGATE KEY(nope)"), "the key column nope doesn't exist"),
         (table("v INT SUM", "DISTRIBUTED BY HASH(v)"), "there is no key"),
+        (
+            table("k INT", "UNIQUE KEY(k) PROPERTIES ('function_column.sequence_type' = 'int')"),
+            "sequence_type is not supported, as its sequence is in no column: add one",
+        ),
         (table("k DOUBLE, v INT SUM"), "key column k has type DOUBLE: Float or double"),
         (table("k STRING, v INT SUM"), "key column k has type STRING"),
         (

@@ -17,7 +17,7 @@ HAS_ESCAPES = True  # a backslash in a text
 _MODELS = ("AGGREGATE", "UNIQUE", "PRIMARY", "DUPLICATE")
 _REPLACES = {"REPLACE", "REPLACE_IF_NOT_NULL"}
 _WORDS = {"LARGEINT", "AGG_STATE", "BITMAP_UNION", "HLL_UNION", "REPLACE_IF_NOT_NULL", "PROPERTIES"}
-_SEQUENCE = "function_column.sequence_col"
+_SEQUENCE, _SEQUENCE_TYPE = "function_column.sequence_col", "function_column.sequence_type"
 # Properties of replicas and of how a backend keeps them, on which no result depends.
 _PLACEMENT = {
     "replication_num", "replication_allocation", "storage_medium", "storage_cooldown_time",
@@ -25,7 +25,9 @@ _PLACEMENT = {
     "disable_auto_compaction", "enable_single_replica_compaction", "estimate_partition_size",
     "min_load_replica_num", "enable_unique_key_merge_on_write", "enable_persistent_index",
     "replicated_storage", "colocate_with", "bloom_filter_columns", "is_being_synced",
-    "inverted_index_storage_format", "file_cache_ttl_seconds",
+    "inverted_index_storage_format", "file_cache_ttl_seconds", "store_row_column",
+    "row_store_columns", "row_store_page_size", "storage_page_size", "compaction_policy",
+    "group_commit_interval_ms", "group_commit_data_bytes", "storage_vault_name",
 }  # fmt: skip
 
 
@@ -82,7 +84,7 @@ def _body(cursor: Cursor) -> list[DorisColumn]:
             raise NotSupportedError("the clause INDEX is not supported, leave it out")
         return doris_columns.read(cursor)
 
-    return cursor.listed(column)
+    return cursor.listed(column, ends_with_comma=True)
 
 
 def _clauses(cursor: Cursor) -> _Clauses:
@@ -234,4 +236,9 @@ def _partitioning(columns: Sequence[DorisColumn], key: list[str], clauses: _Clau
 
 
 def _properties(clauses: _Clauses) -> dict[str, str]:
+    if _SEQUENCE_TYPE in clauses.properties:
+        raise NotSupportedError(
+            f"the property {_SEQUENCE_TYPE} is not supported, as its sequence is in no column: add "
+            f"one, and name it with '{_SEQUENCE}'"
+        )
     return {n: v for n, v in clauses.properties.items() if n.lower() not in _PLACEMENT}

@@ -163,11 +163,20 @@ class Cursor:
             self.fail("a whole number")
         return int(self.take().value)
 
-    def listed(self, item: Callable[[], Item], begin: str = "(", end: str = ")") -> list[Item]:
-        """Items between parentheses, or other brackets, with commas between them."""
+    def listed(
+        self,
+        item: Callable[[], Item],
+        begin: str = "(",
+        end: str = ")",
+        *,
+        ends_with_comma: bool = False,
+    ) -> list[Item]:
+        """Items between parentheses, or other brackets, with commas between them; one may stand
+        behind the last.
+        """
         self.expect(begin)
         found = [item()]
-        while self.accept(","):
+        while self.accept(",") and not (ends_with_comma and self.sees(end)):
             found.append(item())
         self.expect(end)
         return found
