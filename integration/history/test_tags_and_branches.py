@@ -136,8 +136,11 @@ def test_rollback(history: History) -> None:
     history.call("create_tag", tag="three")
     history.call("create_tag", tag="one", snapshot=1)
     history.insert(4)
+    history.spark.sql(f"CACHE TABLE {history.name}")
+    assert history.ids() == [1, 2, 3, 4]
     assert history.call("rollback", snapshot=3) == [(4, 3)]
     assert history.ids() == [1, 2, 3]
+    history.spark.sql(f"UNCACHE TABLE {history.name}")
     with pytest.raises(AnalysisException, match="expected one of version, snapshot and tag"):
         history.call("rollback")
     assert history.call("rollback", version="2") == [(3, 2)]

@@ -89,6 +89,10 @@ def test_refused_columns(spark: SparkSession, tmp_path: Path, fresh_name: Fresh)
         drained(whole, name, tmp_path / "m", merge_mode="overwrite")
     with pytest.raises(Exception, match="option rows is unknown"):
         drained(whole, name, tmp_path / "o", rows="2")
+    rate = spark.readStream.format("rate").load().selectExpr("value AS k", "1 AS v")
+    writer = rate.writeStream.option("checkpointLocation", str(tmp_path / "c"))
+    with pytest.raises(Exception, match="a continuous trigger is not supported"):
+        writer.trigger(continuous="1 second").toTable(name).awaitTermination(30)
     assert rows(spark, name) == []
 
 

@@ -86,7 +86,8 @@ class Procedure:
     `again` changes nothing before it asks its caller for something: if the process dies before,
     the caller asks the next one. `short` is a shorter name that the command line has too. One that
     needs Spark is called by Spark only. One that `takes_token` changes rows, and does nothing if
-    the table has the token already. One `of_catalog` is about no single table.
+    the table has the token already; others that change rows say so. One `of_catalog` is about no
+    single table.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Procedure:
     short: str = ""
     needs_spark: bool = False
     takes_token: bool = False
+    changes_rows: bool = False
     of_catalog: bool = False
 
     def rows(self, call: ProcedureCall | CatalogCall, given: Mapping[str, Any]) -> Rows:
@@ -127,6 +129,7 @@ class Procedure:
             "result": [{"name": name, "type": kind} for name, kind in self.result.items()],
             "again": self.again,
             "of_table": not self.of_catalog,
+            "changes_rows": self.takes_token or self.changes_rows,
         }
 
 

@@ -90,4 +90,5 @@ EXPIRE_PARTITIONS = Procedure(
     {"expired_partitions": "STRING"},
     _expire,
     "Removes the partitions that are too old ([partitions that go](partitions.md)).",
+    changes_rows=True,
 )

@@ -72,6 +72,8 @@ final class KeyfoldProcedure(declaration: JsonNode, catalog: KeyfoldCatalog) ext
     }
     val rows = PythonJob.begin(catalog.questions, found, "call_procedure", declaration.get("again").asBoolean,
       "procedure" -> name, "arguments" -> values.toMap)(_.answer())
+    val changed = found.filter(_ => declaration.get("changes_rows").asBoolean)
+    changed.foreach(one => SparkSession.active.catalog.refreshTable(one.name())) // what is cached, as after a write
     JavaList.of[Scan](ProcedureResult(result, MetadataRows.ofText(rows.asText, result))).iterator
   }
 

@@ -16,8 +16,7 @@ import org.apache.spark.sql.connector.expressions.{Expressions, Transform}
 import org.apache.spark.sql.connector.expressions.filter.{AlwaysTrue, Predicate}
 import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.ScanBuilder
-import org.apache.spark.sql.connector.write.{LogicalWriteInfo, RowLevelOperationBuilder, RowLevelOperationInfo,
-  WriteBuilder}
+import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.keyfold.{Refusal, SqlTypes}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 

@@ -1,8 +1,7 @@
 package keyfold.spark.write
 
 import keyfold.spark.table.KeyfoldTable
-import org.apache.spark.sql.connector.write.{DeltaBatchWrite, DeltaWrite, DeltaWriterFactory, LogicalWriteInfo,
-  PhysicalWriteInfo}
+import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.keyfold.writes.DeltaRows
 import org.apache.spark.sql.types.StructType
 

@@ -6,8 +6,7 @@ import keyfold.spark.read.KeyfoldScanBuilder
 import keyfold.spark.table.{KeyfoldTable, Names}
 import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference}
 import org.apache.spark.sql.connector.read.{Scan, ScanBuilder}
-import org.apache.spark.sql.connector.write.{DeltaWrite, DeltaWriteBuilder, LogicalWriteInfo, RowLevelOperation,
-  SupportsDelta}
+import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.keyfold.Refusal
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 

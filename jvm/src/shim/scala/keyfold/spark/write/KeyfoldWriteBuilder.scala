@@ -5,8 +5,7 @@ import java.util.Locale
 import keyfold.spark.questions.Predicates
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.connector.expressions.filter.Predicate
-import org.apache.spark.sql.connector.write.{LogicalWriteInfo, SupportsDynamicOverwrite, SupportsOverwriteV2,
-  Write, WriteBuilder}
+import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend
 import org.apache.spark.sql.keyfold.Refusal
 import org.apache.spark.sql.util.CaseInsensitiveStringMap

@@ -8,8 +8,9 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.connector.write.Write
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.datasources.v2.WriteToDataSourceV2
+import org.apache.spark.sql.execution.streaming.continuous.WriteToContinuousDataSource
 import org.apache.spark.sql.execution.streaming.sources.MicroBatchWrite
-import org.apache.spark.sql.keyfold.Fields
+import org.apache.spark.sql.keyfold.{Fields, Refusal}
 import org.apache.spark.sql.types.StructType
 
 /** Driver side: gives every row that is clustered for one of our writes its place in the input, map
@@ -28,6 +29,8 @@ object OrdinalStrategy extends SparkStrategy {
     case overwrite: OverwriteByExpression => placed(overwrite, overwrite.write)
     case dynamic: OverwritePartitionsDynamic => placed(dynamic, dynamic.write)
     case merge: InsertOnlyMerge => placed(merge, merge.write, isOfMerge = true)
+    case continuous: WriteToContinuousDataSource if continuous.write.isInstanceOf[KeyfoldStreamingWrite] =>
+      throw Refusal(s"${continuous.write}: a continuous trigger is not supported: use processingTime, or availableNow")
     case other => ofEpoch(other)
   }
 

@@ -6,8 +6,7 @@ import scala.jdk.CollectionConverters._
 
 import keyfold.spark.KeyfoldCatalog
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.analysis.{AsOfTimestamp, AsOfVersion, RelationTimeTravel, TimeTravelSpec,
-  UnresolvedRelation}
+import org.apache.spark.sql.catalyst.analysis._
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.connector.catalog.{Identifier, Table}

@@ -1,8 +1,7 @@
 package org.apache.spark.sql.keyfold.statements
 
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, KnownNotNull, NamedExpression}
-import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, AppendData, LogicalPlan, OverwriteByExpression,
-  OverwritePartitionsDynamic, Project, V2WriteCommand}
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
 /** Driver side: marks the columns of a written query that are never NULL. Spark forgets that of groups and counts

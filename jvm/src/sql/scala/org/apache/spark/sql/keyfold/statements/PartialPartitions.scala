@@ -2,8 +2,7 @@ package org.apache.spark.sql.keyfold.statements
 
 import keyfold.spark.table.KeyfoldTable
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.analysis.{NoSuchPartitionsException, PartitionSpec, ResolvedPartitionSpec,
-  UnresolvedTable}
+import org.apache.spark.sql.catalyst.analysis._
 import org.apache.spark.sql.catalyst.plans.logical.{DropPartitions, LogicalPlan, V2PartitionCommand}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.keyfold.KeyfoldNodes
