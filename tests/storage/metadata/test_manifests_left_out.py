@@ -301,6 +301,7 @@ def test_an_insert_is_planned_without_manifests(tmp_path: Path) -> None:
     assert table.highest_sequence() == highest
     for of_others in ({}, {"keyfold.highest-sequence": "7@1"}, {"keyfold.highest-sequence": "7"}):
         Metadata(table).say(properties=of_others)
+        table = tables.reload(table)
         assert table.highest_sequence() == highest
         assert plan_job(table, ["p", "k"]).sequence > highest
     Path(table.manifests.path(second["_FILE_NAME"])).write_bytes(b"")
