@@ -134,3 +134,28 @@ def test_rollback_that_can_not_look_above_what_it_removed(
     found = jobs.table_of(options)
     assert sorted(found.snapshots.ids()) == [1, 2, 3]
     assert jobs.rows_of(found) == before
+
+
+@pytest.mark.parametrize("epoch", [None, EPOCH], ids=["plain", "token"])
+def test_rollback_that_can_not_put_back_what_a_commit_is_above(
+    options: Options, epoch: Epoch | None
+) -> None:
+    """It tries again before it ends: the commit has all that it was made on below it."""
+    begun, refused = list[int | None](), list[Request]()
+    before = jobs.rows_of(jobs.table_of(options))
+
+    def rule(request: Request) -> Answer | None:
+        if removes(request, "/snapshot/snapshot-3") and not begun:
+            begun.append(Write(options, [{"k": 9, "v": 9}]).run().commit())
+        if begun and not refused and is_of(request, "PUT", 3):
+            refused.append(request)
+            return Answer(403)
+        return None
+
+    with behind(options, rule) as table, pytest.raises(OSError, match="publishing .*snapshot-3"):
+        rollback(table, table.snapshots.read(1), epoch=epoch)
+    assert (begun, len(refused)) == ([4], 1)
+    found = jobs.table_of(options)
+    assert sorted(found.snapshots.ids()) == [1, 2, 3, 4]
+    assert jobs.rows_of(found) == before | {9: 9}
+    rollback(found, found.snapshots.read(3))

@@ -296,7 +296,8 @@ def _remove_down(move: _Move) -> bool:
             return False
         above = at.find(number + 1)
         if above is not None and not move.names_epoch(above):
-            move.put_back(move.removed.pop())
+            move.put_back(one)
+            move.removed.pop()  # last: where that fails, it is still to be put back
             return False
         if at.first_kept() > target.id:
             raise too_late(move.table, target.id)
