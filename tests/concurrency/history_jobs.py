@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 from keyfold.storage.branching import branches
@@ -43,6 +45,12 @@ def forwarded(folder: str, branch: str, epoch: Epoch | None = None) -> bool:
 def written_to_branch(folder: str, branch: str, rows: list[jobs.Row]) -> None:
     """A whole write job on a branch."""
     jobs.Write(folder, rows, name=f"t$branch_{branch}").run().commit()
+
+
+def without_properties(folder: str, snapshot: int) -> None:
+    """Let a snapshot drop what those before it say, as those of other writers do."""
+    path = Path(jobs.table_of(folder).snapshots.path(snapshot))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "properties": {}}))
 
 
 def tags_of(folder: str) -> list[str]:

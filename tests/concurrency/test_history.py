@@ -4,7 +4,6 @@ in a process of its own, between two steps of the first.
 docs/concurrency.md is the table of these cases.
 """
 
-import json
 import shutil
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from tests.storage.snapshots import data_files, live
 LINK, REMOVE, RENAME = "os.link", "os.remove", "os.rename"
 FIRST = {1: 1, 2: 2}
 EPOCH = Epoch("going back", 1)
+OF_OTHERS = Epoch("going back", 0)  # the first one: new where it is not known what was before
 OTHER = [{"k": 9, "v": 9}]
 
 
@@ -297,9 +297,7 @@ def test_rollback_during_rollback(folder: str, version: int | None) -> None:
         assert late.run().commit() == 3
         table = jobs.table_of(folder)
         if version is None:
-            path = Path(table.snapshots.path(3))
-            stored = json.loads(path.read_text())
-            path.write_text(json.dumps({**stored, "properties": {}}))
+            history_jobs.without_properties(folder, 3)
         history_jobs.tagged(folder, "late", 3)
         consumers.note(table, "c", Position(4, late.planned["job"]))
 
@@ -336,17 +334,27 @@ def test_tagging_a_snapshot_in_whose_place_another_is(folder: str) -> None:
 
 @pytest.mark.parametrize(
     ("version", "left_over", "epoch"),
-    [("1", 3, None), ("x", 2, None), ("1", 3, EPOCH), ("x", 2, EPOCH), ("x", 1, EPOCH)],
+    [
+        ("1", 3, None),
+        ("x", 2, None),
+        ("1", 3, EPOCH),
+        ("x", 2, EPOCH),
+        ("x", 1, EPOCH),
+        ("x", 1, OF_OTHERS),
+    ],
 )
 def test_a_killed_rollback_leaves_a_readable_table(
     tmp_path: Path, folder: str, version: str, left_over: int, epoch: Epoch | None
 ) -> None:
     """Of a snapshot, and of a tag whose snapshot has expired; before each of its steps. Called
-    again with its token it takes nothing away that was written after the table had gone back.
+    again with its token it takes nothing away that was written after the table had gone back, and
+    goes back if it had not: also where those before are of writers that name no tokens.
     """
     jobs.written(folder, NEW)
     history_jobs.tagged(folder, "x", 1)
     jobs.expired(folder, left_over)
+    if epoch == OF_OTHERS:
+        history_jobs.without_properties(folder, 3)
     states = [FIRST, {1: 10, 2: 20}, {1: 10, 2: 200, 3: 300}]
     kept = tmp_path.with_name(f"{tmp_path.name}-steps")
     steps = left_at_steps(folder, kept, history_jobs.rolled_back, folder, version, epoch)

@@ -15,6 +15,7 @@ from keyfold.stores import objects
 from keyfold.wire.specs import Epoch
 from tests.concurrency import jobs
 from tests.concurrency.jobs import Options, Write
+from tests.procedures.called import called
 from tests.stores import kinds, proxy
 from tests.stores.proxy import Answer, Request
 
@@ -152,10 +153,38 @@ def test_rollback_that_can_not_put_back_what_a_commit_is_above(
             return Answer(403)
         return None
 
-    with behind(options, rule) as table, pytest.raises(OSError, match="publishing .*snapshot-3"):
+    with behind(options, rule) as table, pytest.raises(OSError, match=r"publishing .*snapshot-3"):
         rollback(table, table.snapshots.read(1), epoch=epoch)
     assert (begun, len(refused)) == ([4], 1)
     found = jobs.table_of(options)
     assert sorted(found.snapshots.ids()) == [1, 2, 3, 4]
     assert jobs.rows_of(found) == before | {9: 9}
     rollback(found, found.snapshots.read(3))
+
+
+def test_rollback_to_a_tag_that_can_not_look_above_what_it_removed(options: Options) -> None:
+    """Nothing else is there then. The next one goes back."""
+    begun, refused = list[Request](), list[Request]()
+    tagging.create(jobs.table_of(options), "x", 1)
+    within = jobs.options_of(options)
+    called(jobs.table_of(options), "expire_snapshots", within=within, retain_max=1)
+    before = jobs.rows_of(jobs.table_of(options))
+
+    def rule(request: Request) -> Answer | None:
+        if removes(request, "/snapshot/snapshot-3"):
+            begun.append(request)
+        if begun and not refused and is_of(request, "GET", 4):
+            refused.append(request)
+            return Answer(403)
+        return None
+
+    with behind(options, rule) as table:
+        target = tags.require(table, "x").snapshot
+        with pytest.raises(OSError, match=r"reading .*snapshot-4 failed"):
+            rollback(table, target, "x", EPOCH)
+    found = jobs.table_of(options)
+    assert (sorted(found.snapshots.ids()), jobs.rows_of(found)) == ([3], before)
+    assert rollback(found, target, "x", EPOCH) == 2
+    assert sorted(found.snapshots.ids()) == [1, 2]
+    assert jobs.rows_of(jobs.table_of(options)) == {1: 1}
+    tagging.delete(found, "x")

@@ -9,7 +9,8 @@ afterwards for the newest snapshot and for the last one it has read, so one of t
 A program that gives a token may repeat a rollback. Then a snapshot with the content of the target,
 which names the token, takes the place right above it, in the step that otherwise removes the last
 of the others: the table goes back and knows the token at once. Tokens of removed snapshots are
-unknown again, as is what they wrote.
+unknown again, as is what they wrote. Where the one above the target has expired, another with the
+content of the oldest of the others has that place until then, and names no token.
 """
 
 import contextlib
@@ -30,7 +31,7 @@ from keyfold.storage.maintenance import consumers
 from keyfold.storage.maintenance.orphans import free
 from keyfold.storage.maintenance.tagging import content_of, too_late
 from keyfold.storage.metadata.documents import document, text_of
-from keyfold.storage.metadata.snapshots import Snapshot, Snapshots
+from keyfold.storage.metadata.snapshots import STREAMS, Snapshot, Snapshots
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table, newest_schema
 from keyfold.stores.snapshot_folder import ROLLED_BACK
@@ -141,8 +142,9 @@ def check_alike(table: Table, snapshot: Snapshot) -> None:
 @dataclass
 class _Move:
     """One rollback on its way: what it goes back to, the epoch and whether it `notes` that, the
-    snapshot that does so, files of that one, whether that one has been in its place, and what has
-    been removed, of the snapshots that were there when it `began`.
+    snapshot that does so, files of that one, whether that one has been in its place, what has been
+    there until then if nothing was, and what has been removed, of the snapshots that were there
+    when it `began`.
     """
 
     table: Table
@@ -154,6 +156,7 @@ class _Move:
     note: Snapshot | None = None
     written: list[str] = field(default_factory=list)
     is_placed: bool = False
+    filled: Snapshot | None = None
     removed: list[Removed] = field(default_factory=list)
 
     @property
@@ -184,6 +187,22 @@ class _Move:
         second = self.at.find(first.id + 1)
         is_next = second is None or second.time_millis >= first.time_millis
         return is_next and max(later, default=first.id) == self.target.id + len(later)
+
+    def fill(self, note: Snapshot) -> None:
+        """Publish the note, or what has its place as long as others are above: those may not name
+        their epochs, which are then looked for below them (`epochs_of`).
+        """
+        at = self.at
+        above = map(at.find, sorted(number for number in at.ids() if number > note.id))
+        oldest = next((found for found in above if found is not None), None)
+        if oldest is None:
+            self.is_placed = True  # also where an error hides the outcome
+            self.is_placed = bool(at.files.publish(at.path(note.id), text_of(note.to_json())))
+            return
+        told = {STREAMS: epochs_of(self.table, oldest).text()}
+        self.filled = replace(oldest, id=note.id, properties=told)
+        if not at.files.publish(at.path(note.id), text_of(self.filled.to_json())):
+            self.filled = None
 
     def step(self, one: Removed) -> bool:
         """Remove a snapshot, or put the note in its place; False if another is there by now. It is
@@ -216,8 +235,8 @@ class _Move:
         return True
 
     def undo(self) -> bool:
-        """Put back what has been removed, from the oldest on, and take away a note that took no
-        other's place. It ends, with False, where others have gone on from there.
+        """Put back what has been removed, from the oldest on, and take away what took no other's
+        place. It ends, with False, where others have gone on from there.
         """
         at, note, last = self.at, self.note, max(self.began, default=0)
         if any(self.top.id < n < last and n not in self.began for n in at.ids()):
@@ -225,11 +244,13 @@ class _Move:
         latest = {one[0].id: one for one in self.removed}  # of a number that was taken anew
         if not all(self.put_back(latest[number]) for number in sorted(latest)):
             return False
-        if note is None or at.find(note.id) != note:
+        found = None if note is None else at.find(note.id)
+        if note is None or found is None or found not in (note, self.filled):
             return True
-        if not at.exists(note.id + 1):
-            at.files.remove(at.path(note.id))
-        if at.exists(note.id + 1):
+        if found == note and at.exists(note.id + 1):
+            return False
+        at.files.remove(at.path(note.id))
+        if found == note and at.exists(note.id + 1):
             at.files.publish(at.path(note.id), text_of(note.to_json()))
             return False
         return True
@@ -254,11 +275,7 @@ def _remove_above(move: _Move, tag: str) -> None:
     else:
         at.begin_at(target.id)  # first: a job that dies here can be repeated
         at.files.publish(at.path(target.id), text_of(content_of(table, target, tag)))
-    note = move.note
     try:
-        if note is not None and at.find(note.id) is None:
-            move.is_placed = True  # also where an error hides the outcome
-            move.is_placed = bool(at.files.publish(at.path(note.id), text_of(note.to_json())))
         _remove_all(move)
     except BaseException:
         if move.undo() and not is_there:
@@ -269,6 +286,8 @@ def _remove_above(move: _Move, tag: str) -> None:
 
 def _remove_all(move: _Move) -> None:
     for _ in range(_LOSSES):
+        if move.note is not None and move.at.find(move.note.id) is None:
+            move.fill(move.note)
         if _remove_down(move):
             return
         time.sleep(random.uniform(0, _LONGEST_WAIT))
