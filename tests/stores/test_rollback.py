@@ -162,9 +162,29 @@ def test_rollback_that_can_not_put_back_what_a_commit_is_above(
     rollback(found, found.snapshots.read(3))
 
 
+@pytest.mark.parametrize("epoch", [None, EPOCH], ids=["plain", "token"])
+def test_rollback_that_fails_beside_another(options: Options, epoch: Epoch | None) -> None:
+    """What it removed stays away: the other has gone back further by then."""
+    other, came = jobs.table_of(options), list[int | None]()
+
+    def rule(request: Request) -> Answer | None:
+        if is_of(request, "GET", 4) and not came and not other.snapshots.exists(3):
+            came.append(rollback(other, other.snapshots.read(1), epoch=epoch))
+            return Answer(403)
+        return None
+
+    failed = r"reading .*snapshot-4 failed"
+    with behind(options, rule) as table, pytest.raises(OSError, match=failed):
+        rollback(table, table.snapshots.read(1), epoch=epoch)
+    newest = 2 if epoch else 1
+    assert (came, sorted(other.snapshots.ids())) == ([newest], [*range(1, newest + 1)])
+    Write(options, [{"k": 9, "v": 9}]).run().commit()
+    assert jobs.rows_of(jobs.table_of(options)) == {1: 1, 9: 9}
+
+
 def test_rollback_to_a_tag_that_can_not_look_above_what_it_removed(options: Options) -> None:
     """Nothing else is there then. The next one goes back."""
-    begun, refused = list[Request](), list[Request]()
+    begun, refused, epoch = list[Request](), list[Request](), Epoch("another", 1)
     tagging.create(jobs.table_of(options), "x", 1)
     within = jobs.options_of(options)
     called(jobs.table_of(options), "expire_snapshots", within=within, retain_max=1)
@@ -181,10 +201,10 @@ def test_rollback_to_a_tag_that_can_not_look_above_what_it_removed(options: Opti
     with behind(options, rule) as table:
         target = tags.require(table, "x").snapshot
         with pytest.raises(OSError, match=r"reading .*snapshot-4 failed"):
-            rollback(table, target, "x", EPOCH)
+            rollback(table, target, "x", epoch)
     found = jobs.table_of(options)
     assert (sorted(found.snapshots.ids()), jobs.rows_of(found)) == ([3], before)
-    assert rollback(found, target, "x", EPOCH) == 2
+    assert rollback(found, target, "x", epoch) == 2
     assert sorted(found.snapshots.ids()) == [1, 2]
     assert jobs.rows_of(jobs.table_of(options)) == {1: 1}
     tagging.delete(found, "x")

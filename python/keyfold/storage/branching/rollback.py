@@ -16,7 +16,7 @@ content of the oldest of the others has that place until then, and names no toke
 import contextlib
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from keyfold.errors import ConflictError, NotSupportedError
@@ -34,11 +34,11 @@ from keyfold.storage.metadata.documents import document, text_of
 from keyfold.storage.metadata.snapshots import STREAMS, Snapshot, Snapshots
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table, newest_schema
+from keyfold.stores.files import Entry
 from keyfold.stores.snapshot_folder import ROLLED_BACK
 from keyfold.wire.specs import Epoch
 
-_LOSSES = 20
-_LONGEST_WAIT = 0.05
+_LOSSES, _LONGEST_WAIT = 20, 0.05
 Removed = tuple[Snapshot, str, bytes]  # with the path and the content of its file
 
 
@@ -144,7 +144,7 @@ class _Move:
     """One rollback on its way: what it goes back to, the epoch and whether it `notes` that, the
     snapshot that does so, files of that one, whether that one has been in its place, what has been
     there until then if nothing was, and what has been removed, of the snapshots that were there
-    when it `began`.
+    when it `began`, as their files were then.
     """
 
     table: Table
@@ -152,7 +152,7 @@ class _Move:
     target: Snapshot
     epoch: Epoch | None
     notes: bool
-    began: frozenset[int] = frozenset()
+    began: Mapping[int, Entry] = field(default_factory=dict)
     note: Snapshot | None = None
     written: list[str] = field(default_factory=list)
     is_placed: bool = False
@@ -239,9 +239,14 @@ class _Move:
         place. It ends, with False, where others have gone on from there.
         """
         at, note, last = self.at, self.note, max(self.began, default=0)
-        if any(self.top.id < n < last and n not in self.began for n in at.ids()):
+        now = at.listed()
+        if any(self.top.id < n < last and n not in self.began for n in now):
             return False
         latest = {one[0].id: one for one in self.removed}  # of a number that was taken anew
+        below = min(latest, default=0) - 1
+        is_same = below not in self.began or now.get(below) == self.began[below]
+        if not is_same and min(now, default=last) <= below:  # and not expired: gone back further
+            return False
         if not all(self.put_back(latest[number]) for number in sorted(latest)):
             return False
         found = None if note is None else at.find(note.id)
@@ -269,7 +274,7 @@ def _remove_above(move: _Move, tag: str) -> None:
     if not (at.is_kept(target.id) if is_there else tag):
         raise too_late(table, target.id)
     move.make_note()
-    move.began = frozenset(at.ids())
+    move.began = at.listed()
     if is_there:
         at.start_anew(latest=target.id)  # readers climb from there: they pass no gap
     else:

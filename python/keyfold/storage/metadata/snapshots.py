@@ -24,6 +24,7 @@ from keyfold.storage.metadata.avro_records import (  # fmt: skip
     is_texts,
 )
 from keyfold.storage.metadata.documents import read_as, text_of
+from keyfold.stores.files import Entry
 from keyfold.stores.snapshot_folder import HINTS, SNAPSHOT_NAME, SnapshotFolder
 
 _LOOKS = 100
@@ -279,14 +280,18 @@ class Snapshots(SnapshotFolder):
         before = self.find(snapshot_id - 1) if snapshot_id > 1 else None
         if before is not None:
             return before == base
-        entries = self.files.entries(f"{self.location}/snapshot")
-        named = ((entry, SNAPSHOT_NAME.fullmatch(entry.name)) for entry in entries)
-        found = [(entry, match) for entry, match in named if match is not None]
-        if any(int(match[1]) < snapshot_id for _, match in found):
+        listed = self.listed()
+        if any(number < snapshot_id for number in listed):
             return False
-        times = {int(match[1]): entry.modified for entry, match in found}
+        times = {number: entry.modified for number, entry in listed.items()}
         since = times.get(snapshot_id, 0) if published is None else published
         return all(time >= since for number, time in times.items() if number > snapshot_id)
+
+    def listed(self) -> dict[int, Entry]:
+        """The files of the snapshots in the folder, with their times by the store's clock."""
+        entries = self.files.entries(f"{self.location}/snapshot")
+        named = ((SNAPSHOT_NAME.fullmatch(entry.name), entry) for entry in entries)
+        return {int(match[1]): entry for match, entry in named if match is not None}
 
     def announce_earliest(self, snapshot_id: int) -> None:
         """Say that older snapshots are about to be removed. Tags and rollbacks look there after
