@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from keyfold.changelog.changed_rows import read_task
 from keyfold.storage.table import Table
+from keyfold.streams.batches import Shown, plan_batch
+from keyfold.streams.offsets import offset_at
 from tests.changelog.changelog_files import changes_of, files_of, path_of
 from tests.concurrency import jobs
 from tests.storage import tables
@@ -74,6 +77,16 @@ def test_changes_may_outlive_their_snapshots(tmp_path: Path) -> None:
     before, manifests = told(table), manifest_files(table)
     jobs.orphans_removed(str(tmp_path), Path(folder).stat().st_mtime)
     assert (told(table), manifest_files(table)) == (before, manifests)
+
+
+def test_a_batch_of_a_stream_ends_where_a_changelog_alone_is_left(tmp_path: Path) -> None:
+    """As one that is planned anew after a failure: its end is stored."""
+    table = make(tmp_path, 6, **SHORT, **LONGER)
+    ends, view = (offset_at(table, 2), offset_at(table, 4)), Shown("changes")
+    expire(table)
+    _, spec, tasks = plan_batch(tables.reload(table), *ends, view, ["v"], {}, 1)
+    batches = [batch for task in tasks for batch in read_task(spec, task)]
+    assert [v for batch in batches for v in batch.column("v").to_pylist()] == [2, 3]
 
 
 def test_a_tag_keeps_the_changes_of_its_snapshot(tmp_path: Path) -> None:

@@ -148,12 +148,11 @@ class Table:
         """A context for reading files that the snapshot names (`snapshot_folder.reading`)."""
         return reading(self.layout, self.files, *self._names(snapshot).values())
 
-    def _names(self, snapshot: Snapshot | None) -> dict[str, Any]:
-        keeper = self.snapshots.keeper
-        number, job = (snapshot.id, snapshot.commit_user) if snapshot else (None, "")
+    def _names(self, found: Snapshot | None, number: int | None = None) -> dict[str, Any]:
+        number, job = (found.id, found.commit_user) if found else (number, "")
         if self.staged is not None:
             number, job = self.staged.named_by(number), ""
-        return {"snapshot": number, "keeper": keeper, "job": job}
+        return {"snapshot": number, "keeper": self.snapshots.keeper, "job": job}
 
     @property
     def named_by(self) -> dict[str, Any]:
@@ -161,8 +160,9 @@ class Table:
         return self._names(self.snapshot)
 
     def reading_files(self) -> AbstractContextManager[None]:
-        """A context for reading files that the snapshot of this handle names."""
-        return self.reading(self.snapshot)
+        """A context for reading files of this handle's snapshot, which itself may have expired."""
+        known = self.known if self.known and self.known.id == self.snapshot_id else None
+        return reading(self.layout, self.files, *self._names(known, self.snapshot_id).values())
 
     def highest_sequence(self, snapshot_id: int | None = None) -> int:
         """A sequence number that none of any live file is above, -1 without data."""
