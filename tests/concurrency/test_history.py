@@ -266,19 +266,23 @@ def test_forwarding_is_repeated(tmp_path: Path, tagged: str) -> None:
     assert (rows(tagged), jobs.table_of(tagged).snapshot_id) == (forwarded, 4)
 
 
-def test_forwarding_during_forwarding(tagged: str) -> None:
-    """As with two rollbacks."""
+@pytest.mark.parametrize("names", [True, False], ids=["names it", "names none"])
+def test_forwarding_during_forwarding(tagged: str, names: bool) -> None:
+    """As with two rollbacks: also if what came after the first one names no token."""
     history_jobs.branched(tagged, "b", "x")
-    history_jobs.written_to_branch(tagged, "b", [{"k": 5, "v": 5}])
+    for key in (5, 6):
+        history_jobs.written_to_branch(tagged, "b", [{"k": key, "v": key}])
 
     def other() -> None:
         assert elsewhere(history_jobs.forwarded, tagged, "b", EPOCH)
         elsewhere(jobs.written, tagged, OTHER)
-        history_jobs.tagged(tagged, "late", 3)
+        if not names:
+            history_jobs.without_properties(tagged, 4)
+        history_jobs.tagged(tagged, "late", 4)
 
     job = history_jobs.forwarded
     assert not meanwhile(tagged, RENAME, other, job, tagged, "b", EPOCH)
-    assert rows(tagged) == FIRST | {5: 5, 9: 9}
+    assert rows(tagged) == FIRST | {5: 5, 6: 6, 9: 9}
     assert history_jobs.tags_of(tagged) == ["late", "x"]
 
 

@@ -12,7 +12,7 @@ from keyfold.errors import ConflictError, NotSupportedError, TableError
 from keyfold.options.values import shown
 from keyfold.storage.branching.rollback import check_no_token, rollback
 from keyfold.storage.commits.attempts import unchanged
-from keyfold.storage.commits.epochs import carried, epochs_of, is_named
+from keyfold.storage.commits.epochs import carried, epochs_of, is_known
 from keyfold.storage.history import tags
 from keyfold.storage.maintenance.orphans import free
 from keyfold.storage.maintenance.retained import BRANCH, PAST, branches
@@ -139,7 +139,7 @@ def fast_forward(table: Table, name: str, epoch: Epoch | None = None) -> int | N
     base, tag = _fork(table, branch)
     rollback(table, base, tag, epoch, notes=False)
     now = None if epoch is None else table.snapshots.latest()
-    if epoch is not None and now is not None and is_named(now, epoch):
+    if epoch is not None and is_known(table, now, epoch):
         return None
     with table.held() as location:
         at = replace(table.snapshots, location=location)

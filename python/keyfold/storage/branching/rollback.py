@@ -23,7 +23,7 @@ from keyfold.errors import ConflictError, NotSupportedError
 from keyfold.options.parsing import parse
 from keyfold.storage.commits.attempts import unchanged
 from keyfold.storage.commits.conflicts import changed_facts
-from keyfold.storage.commits.epochs import carried, epochs_of, is_committed, is_named
+from keyfold.storage.commits.epochs import carried, epochs_of, is_committed, is_known, is_named
 from keyfold.storage.commits.rescale import take_back
 from keyfold.storage.history import tags
 from keyfold.storage.history.tags import PREFIX
@@ -179,8 +179,11 @@ class _Move:
 
     def is_passed_by(self, later: Sequence[int]) -> bool:
         """Whether the one right above the target notes the epoch, and is not ours, and all others
-        have come after it: also those of another writer, which name no epoch.
+        have come after it: also those of another writer, which name no epoch. Where the caller
+        notes it, one of several may.
         """
+        if self.epoch is not None and not self.notes:
+            return bool(later) and is_known(self.table, self.at.find(max(later)), self.epoch)
         first = self.at.find(self.target.id + 1)
         if first is None or first == self.note or not self.names_epoch(first):
             return False

@@ -120,6 +120,12 @@ def is_named(snapshot: Snapshot, epoch: Epoch) -> bool:
     return False
 
 
+def is_known(table: Table, snapshot: Snapshot | None, epoch: Epoch) -> bool:
+    """Whether a snapshot, or one before it, names an epoch, or a later one of its stream."""
+    last = epochs_of(table, snapshot).last.get(epoch.stream)
+    return last is not None and last[0] >= epoch.number
+
+
 def passed_over(table: Table, epoch: Epoch) -> str:
     """The line of a log that tells the user of a statement which the table had already."""
     return (
