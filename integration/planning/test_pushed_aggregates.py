@@ -111,6 +111,7 @@ QUERIES = [
     "SELECT q, sum(v), max(o) FROM (SELECT s AS q, n * k AS v, l AS o FROM {t} WHERE y IS NOT NULL "
     "AND g > 0 AND p = 0) GROUP BY q",
     "SELECT sum(i * i), sum(w * i), sum(g * i), sum(-i) FROM {t} WHERE f < 3 OR i > 100",
+    "SELECT count(*), sum(i) FROM {t} WHERE i > 5 OR x IN (X'01FF', NULL)",
 ]
 # What our own functions need in place of it: Spark's functions of the same result.
 OWN = [

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from keyfold.predicates.condition import OPERATORS, is_decided
+from keyfold.questions.catalog import pushdown
 from keyfold.read.formats import parquet
 from keyfold.storage.table import Table
 from keyfold.wire.predicates import Predicate
@@ -15,6 +17,17 @@ from tests.read.harness import where
 from tests.storage import tables
 
 NAN, INF = math.nan, math.inf
+# A constant of each type of Paimon's that scans compare, as Spark sends it, and Spark's name of it.
+CONSTANTS = {
+    "BOOLEAN": (True, "boolean"), "TINYINT": (1, "byte"), "SMALLINT": (1, "short"),
+    "INT": (1, "integer"), "BIGINT": (str(2**63 - 1), "long"),
+    "DECIMAL(38, 10)": ("1.5000000000", "decimal(38,10)"), "STRING": ("a", "string"),
+    "VARCHAR(3)": ("long", "string"), "BYTES": ("AQ==", "binary"), "DATE": (1, "date"),
+    "VARBINARY(3)": ("AQ==", "binary"), "BINARY(3)": ("AQ==", "binary"),
+    "TIME(3)": (1_000_000, "time(3)"),
+    "TIMESTAMP(3)": (1, "timestamp_ntz"), "TIMESTAMP(6) WITH LOCAL TIME ZONE": (1, "timestamp"),
+    "DOUBLE": (1.5, "double"), "CHAR(3)": ("a", "string"),
+}  # fmt: skip
 DOUBLES = [None, NAN, INF, -INF, 0.0, -0.0, 1.5, -2.0]
 
 
@@ -36,6 +49,18 @@ def test_files_that_overlap_nothing_are_left_out_by_their_values(tmp_path: Path)
     assert report.files_read == 2  # the old row of key 35 is no result
     assert {row["k"] for row in harness.rows_of(scan, splits)} == {*range(30, 40)} - {35}
     assert harness.planned(table, filters=[where("=", "v", 5)])[2].files_read == 3
+
+
+def test_what_spark_leaves_to_scans_is_decided(tmp_path: Path) -> None:
+    """Spark checks no comparison of these columns with constants of their types again."""
+    layout = harness.layout(tmp_path, ("k", "INT NOT NULL"), *((kind, kind) for kind in CONSTANTS))
+    exact = pushdown(layout)["exact"]
+    assert {*CONSTANTS} - {*exact} == {"BINARY(3)", "DOUBLE", "CHAR(3)"}
+    for name in exact[1:]:
+        for op in {*OPERATORS} - {"AND", "OR", "NOT"}:
+            constants = [] if op.startswith("IS_") else [CONSTANTS[name][0]]
+            predicate = where(op, name, *constants, type=CONSTANTS[name][1])
+            assert is_decided(layout, predicate, [name]), (op, name)
 
 
 def test_row_groups_without_results_are_not_decoded(

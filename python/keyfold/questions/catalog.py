@@ -28,6 +28,7 @@ from keyfold.storage.schema import save_as_table
 from keyfold.storage.schema.definition import NewTable
 from keyfold.storage.schema.statement import new_table
 from keyfold.storage.table import open_handle
+from keyfold.types.logical import name_of
 from keyfold.wire.layout import TableLayout, sql_name
 
 QUESTIONS = Questions()
@@ -140,7 +141,12 @@ def pushdown(layout: TableLayout) -> dict[str, Any]:
     Parts of `nested` columns may be asked for. The rows of a split are ordered by the columns
     `order`; `unique` if no two are equal there.
     """
-    exact = [column.name for column in layout.columns if is_exact(layout, column.name)]
+    # constants are not compared with BINARY of a length, which other engines alone make
+    exact = [
+        column.name
+        for column in layout.columns
+        if is_exact(layout, column.name) and name_of(column.type) != "BINARY"
+    ]
     loose = {*layout.partition_keys} - {*layout.primary_key}  # may be NULL: a partition is guessed
     return {
         "columns": [name for name in exact if name in layout.primary_key],

@@ -17,7 +17,7 @@ final case class Pushdown(columns: Set[String], operators: Set[String], nested: 
     operators(condition.name) && (condition.children match {
       case Array(column: NamedReference, literals @ _*) =>
         Pushdown.named(column).filter(among).exists { name =>
-          literals.forall(isOfType(_, table(name)))
+          Predicates.toJson(condition).isDefined && literals.forall(isOfType(_, table(name)))
         }
       case inner if Predicates.Connectives(condition.name) => inner.forall {
           case one: Predicate => decides(one, table, among)
@@ -27,7 +27,7 @@ final case class Pushdown(columns: Set[String], operators: Set[String], nested: 
     })
 
   private def isOfType(constant: Expression, field: StructField): Boolean = constant match {
-    case literal: Literal[_] => literal.dataType == field.dataType && Predicates.literal(literal).isDefined
+    case literal: Literal[_] => literal.dataType == field.dataType
     case _ => false
   }
 }
