@@ -163,22 +163,30 @@ def test_rollback_that_can_not_put_back_what_a_commit_is_above(
 
 
 @pytest.mark.parametrize("epoch", [None, EPOCH], ids=["plain", "token"])
-def test_rollback_that_fails_beside_another(options: Options, epoch: Epoch | None) -> None:
-    """What it removed stays away: the other has gone back further by then."""
+@pytest.mark.parametrize("goes_on", [False, True], ids=["", "further"])
+def test_rollback_that_fails_beside_another(
+    options: Options, epoch: Epoch | None, goes_on: bool
+) -> None:
+    """What it removed stays away: the other has gone back further by then. So it does where it has
+    removed what came after that.
+    """
     other, came = jobs.table_of(options), list[int | None]()
 
     def rule(request: Request) -> Answer | None:
         if is_of(request, "GET", 4) and not came and not other.snapshots.exists(3):
             came.append(rollback(other, other.snapshots.read(1), epoch=epoch))
-            return Answer(403)
-        return None
+            came.append(Write(options, [{"k": 9, "v": 9}]).run().commit())
+            return None if goes_on else Answer(403)
+        return Answer(403) if goes_on and came and removes(request, "/snapshot-2") else None
 
-    failed = r"reading .*snapshot-4 failed"
-    with behind(options, rule) as table, pytest.raises(OSError, match=failed):
-        rollback(table, table.snapshots.read(1), epoch=epoch)
-    newest = 2 if epoch else 1
-    assert (came, sorted(other.snapshots.ids())) == ([newest], [*range(1, newest + 1)])
-    Write(options, [{"k": 9, "v": 9}]).run().commit()
+    with behind(options, rule) as table:
+        if goes_on and epoch:
+            assert rollback(table, table.snapshots.read(1), epoch=epoch) is not None
+        else:
+            with pytest.raises(OSError, match=r"snapshot-[24] failed"):
+                rollback(table, table.snapshots.read(1), epoch=epoch)
+    assert came == ([2, 3] if epoch else [1, 2])
+    assert sorted(other.snapshots.ids()) == [1, *came[epoch is None :]]
     assert jobs.rows_of(jobs.table_of(options)) == {1: 1, 9: 9}
 
 

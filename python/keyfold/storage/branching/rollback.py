@@ -13,7 +13,6 @@ unknown again, as is what they wrote. Where the one above the target has expired
 content of the oldest of the others has that place until then, and names no token.
 """
 
-import contextlib
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -30,7 +29,7 @@ from keyfold.storage.history.tags import PREFIX
 from keyfold.storage.maintenance import consumers
 from keyfold.storage.maintenance.orphans import free
 from keyfold.storage.maintenance.tagging import content_of, too_late
-from keyfold.storage.metadata.documents import document, text_of
+from keyfold.storage.metadata.documents import text_of
 from keyfold.storage.metadata.snapshots import STREAMS, Snapshot, Snapshots
 from keyfold.storage.schema.schemas import Schemas
 from keyfold.storage.table import Table, newest_schema
@@ -241,17 +240,14 @@ class _Move:
         """Put back what has been removed, from the oldest on, and take away what took no other's
         place. It ends, with False, where others have gone on from there.
         """
-        at, note, last = self.at, self.note, max(self.began, default=0)
-        now = at.listed()
+        at, note, now = self.at, self.note, self.at.listed()
+        last = max(self.began, default=0)
         if any(self.top.id < n < last and n not in self.began for n in now):
             return False
         latest = {one[0].id: one for one in self.removed}  # of a number that was taken anew
-        below = min(latest, default=0) - 1
-        is_same = below not in self.began or now.get(below) == self.began[below]
-        if not is_same and min(now, default=last) <= below:  # and not expired: gone back further
-            return False
-        if not all(self.put_back(latest[number]) for number in sorted(latest)):
-            return False
+        for number in sorted(latest):
+            if self._is_overtaken(latest, number, now) or not self.put_back(latest[number]):
+                return False
         found = None if note is None else at.find(note.id)
         if note is None or found is None or found not in (note, self.filled):
             return True
@@ -262,6 +258,19 @@ class _Move:
             at.files.publish(at.path(note.id), text_of(note.to_json()))
             return False
         return True
+
+    def _is_overtaken(
+        self, latest: Mapping[int, Removed], number: int, now: Mapping[int, Entry]
+    ) -> bool:
+        """Whether the one below a removed one is another by now, as another has gone back further;
+        not if it has expired, with all that were before it.
+        """
+        one, before = latest[number][0], latest.get(number - 1)
+        if before is not None:
+            is_later = before[0].time_millis > one.time_millis
+            return is_later and one.in_order_from is not None and one.in_order_from < number
+        was = self.began.get(number - 1, now.get(number - 1))
+        return now.get(number - 1) != was and min(now, default=number) < number
 
     @property
     def is_done(self) -> bool:
@@ -314,7 +323,7 @@ def _remove_down(move: _Move) -> bool:
     if move.is_passed_by(later):
         return True
     for number in later:
-        one = _stored(at, number)
+        one = at.stored(number)
         if one is None or one[0] == move.note:
             continue
         if move.names_epoch(one[0]):
@@ -329,16 +338,6 @@ def _remove_down(move: _Move) -> bool:
         if at.first_kept() > target.id:
             raise too_late(move.table, target.id)
     return move.is_done
-
-
-def _stored(at: Snapshots, number: int) -> Removed | None:
-    """A snapshot with its file, None if it is gone."""
-    while (found := at.find(number)) is not None:
-        with contextlib.suppress(FileNotFoundError):
-            content = at.files.read(at.path(number))
-            if Snapshot.from_json(document(content)) == found:
-                return found, at.path(number), content
-    return None
 
 
 def _finish(table: Table, at: Snapshots, target: Snapshot) -> list[Removed]:

@@ -23,7 +23,7 @@ from keyfold.storage.metadata.avro_records import (  # fmt: skip
     is_text,
     is_texts,
 )
-from keyfold.storage.metadata.documents import read_as, text_of
+from keyfold.storage.metadata.documents import document, read_as, text_of
 from keyfold.stores.files import Entry
 from keyfold.stores.snapshot_folder import HINTS, SNAPSHOT_NAME, SnapshotFolder
 
@@ -229,6 +229,16 @@ class Snapshots(SnapshotFolder):
         if found is not None and found.id != snapshot_id:
             raise damage.metadata_file("snapshot file", path, f"it says that its id is {found.id}")
         return found
+
+    def stored(self, snapshot_id: int) -> tuple[Snapshot, str, bytes] | None:
+        """The snapshot of that id, with its path and the content of that; None if it is gone."""
+        path = self.path(snapshot_id)
+        while (found := self.find(snapshot_id)) is not None:
+            with contextlib.suppress(FileNotFoundError):
+                content = self.files.read(path)
+                if Snapshot.from_json(document(content)) == found:
+                    return found, path, content
+        return None
 
     def parse(self, path: str) -> Snapshot | None:
         """The snapshot in a file, which may be a tag or a changelog too; None if it is missing."""
