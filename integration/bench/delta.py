@@ -14,7 +14,7 @@ from integration.bench.cases import Settings
 from integration.bench.data import Shape
 from integration.bench.measure import Result, times
 from integration.bench.spark import Session, looked_up, scan
-from integration.bench.upserts import upserted
+from integration.bench.upserts import in_spark
 from integration.fetched import fetched
 
 SYSTEM = "delta"
@@ -100,7 +100,7 @@ def lookups(session: Session) -> Iterator[Result]:
 def upserts(session: Session) -> Iterator[Result]:
     """MERGE into the table that look-ups were made in."""
     table = f"delta.`{path(session, 'base')}`"
-    yield from upserted(
+    yield from in_spark(
         session,
         lambda rows: merge(session, table, rows),
         lambda: session.spark.table(table),

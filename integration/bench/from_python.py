@@ -8,8 +8,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +19,8 @@ from integration.bench import answers
 from integration.bench import keyfold as in_spark
 from integration.bench.cases import Settings, upsert
 from integration.bench.data import Shape
-from integration.bench.measure import Pace, Peaks, Result, Times, evict, seconds, times, warm
+from integration.bench.measure import Pace, Peaks, Result, times
+from integration.bench.upserts import upserted
 from keyfold import Catalog, Table
 
 SYSTEM = "python"
@@ -123,30 +123,21 @@ def compaction(session: Session) -> Iterator[Result]:
 
 
 def upserts(session: Session) -> Iterator[Result]:
-    """Parts of all keys into a copy of the base table: each once cold, the answer, warm turns."""
-    settings, shape = session.settings, session.settings.base
-    name = "python_upserted"
+    """Into a copy of the base table, compacted as it is written."""
+    settings, name = session.settings, "python_upserted"
     table = session.copied("base", name)
 
     def once(fraction: str, turn: int) -> object:
         number = turn % settings.inputs(fraction)
         return table.upsert(session.rows(upsert(fraction), str(number)))
 
-    cold = {}
-    for fraction in settings.fractions:
-        evict([settings.input / upsert(fraction), session.folder(name)])
-        cold[fraction] = seconds(partial(once, fraction), 0)
-    state = session.answer(table)
-    for fraction in settings.fractions:
-        is_last = fraction == settings.fractions[-1]
-        if is_last:  # how many warm turns there were is each system's own
-            read = session.scanned("upsert/scan", name, shape.total)
-            yield Result(**{**vars(read), "answer": None})
-        with session.peaks() as peaks:
-            found = warm(partial(once, fraction), settings.pace_of_writes)
-        made, rows = Times(cold[fraction], found), settings.changed(fraction)
-        answer = state if is_last else None
-        yield Result(f"upsert/{fraction}", SYSTEM, made, rows, answer, peaks.memory)
+    return upserted(
+        session,
+        once,
+        lambda: session.answer(table),
+        lambda: replace(session.scanned("upsert/scan", name, settings.base.total), answer=None),
+        session.folder(name),
+    )
 
 
 def lookups(session: Session) -> Iterator[Result]:

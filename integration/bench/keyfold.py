@@ -24,7 +24,7 @@ from integration.bench.cases import ENGINES, Settings, upsert
 from integration.bench.data import Shape
 from integration.bench.measure import Pace, Result, size, times
 from integration.bench.spark import Session, looked_up, scan
-from integration.bench.upserts import upserted
+from integration.bench.upserts import in_spark
 from integration.keyed import create_keyed
 from integration.planning.plans import assert_ours, rows_of_tasks
 
@@ -147,7 +147,7 @@ def upserts(session: Session) -> Iterator[Result]:
     shape = session.settings.base
     table = create(session, "upserted", shape, {})
     session.runs(shape)[0].writeTo(table).append()
-    yield from upserted(
+    yield from in_spark(
         session,
         lambda rows: rows.writeTo(table).append(),
         lambda: session.spark.table(table),

@@ -12,7 +12,8 @@ from typing import Any
 
 from integration.bench import day, keyfold
 from integration.bench.cases import Settings, upsert
-from integration.bench.measure import Pace, Peaks, Result, Times, evict, seconds, times, warm
+from integration.bench.measure import Pace, Peaks, Result, times
+from integration.bench.upserts import upserted
 from integration.paimon import library
 from integration.paimon.library import Paimon
 
@@ -131,8 +132,7 @@ def compaction(session: Session) -> Iterator[Result]:
 
 def upserts(session: Session) -> Iterator[Result]:
     """Into a copy of the base table, the library's own compaction on."""
-    settings, shape = session.settings, session.settings.base
-    table = "paimon_upserted"
+    settings, table = session.settings, "paimon_upserted"
     session.copy("base", table)
 
     def once(fraction: str, turn: int) -> object:
@@ -140,21 +140,13 @@ def upserts(session: Session) -> Iterator[Result]:
         file = records(session, upsert(fraction), str(number))
         return session.ask("append", table, COMPACTING, file=file)
 
-    cold = {}
-    for fraction in settings.fractions:
-        evict([settings.input / upsert(fraction), keyfold.folder(settings, table)])
-        cold[fraction] = seconds(lambda turn, of=fraction: once(of, turn), 0)
-    state = session.answer(table, {})
-    for fraction in settings.fractions:
-        if fraction == settings.fractions[-1]:
-            yield replace(session.scanned("upsert/scan", table, shape.total), answer=None)
-        with session.peaks() as peaks:
-            pace = settings.pace_of_writes
-            found = warm(lambda turn, of=fraction: once(of, turn), pace)
-        rows = settings.changed(fraction)
-        made = Times(cold[fraction], found)
-        answer = state if fraction == settings.fractions[-1] else None
-        yield Result(f"upsert/{fraction}", SYSTEM, made, rows, answer, peaks.memory)
+    return upserted(
+        session,
+        once,
+        lambda: session.answer(table, {}),
+        lambda: replace(session.scanned("upsert/scan", table, settings.base.total), answer=None),
+        keyfold.folder(settings, table),
+    )
 
 
 def lookups(session: Session) -> Iterator[Result]:
